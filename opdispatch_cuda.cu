@@ -58,11 +58,13 @@
      >>cu:fft            discrete Fourier transforms
      >>cu:solver         factorizations of matrices, linear equations, eigenvalues and singular values
      >>cu:triangles      equations with triangular matrices, and operators that unpack factors
+     >>cu:ldl            L D L^T and L D L^H with row and column exchanges
      >>cu:convolution    convolution
      >>cu:attention      attention
      >>cu:recurrent      cells of recurrent layers
      >>cu:lists          lists of tensors
      >>cu:special        special functions
+     >>cu:samples        random numbers from distributions, such as Poisson, binomial and gamma
      >>cu:optimizers     steps of optimizers
      >>cu:compiled       parts of compiled graphs
      >>cu:registration   registering kernels for operators
@@ -3417,10 +3419,11 @@ static int opdi_cu_complex_part(const opd_pointwise *p) {
 //  exponential) may differ in the last bits, because these functions differ in CUDA.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Computes four random words from a key and a counter, by Philox 4x32-10. */
-__device__ __forceinline__ void opdi_cu_philox(uint64_t key, uint64_t counter, uint32_t *out /*[4]*/) {
-    uint32_t a = (uint32_t)counter, b = (uint32_t)(counter >> 32), c = 0, d = 0, k0 = (uint32_t)key;
-    uint32_t k1 = (uint32_t)(key >> 32);
+/* Computes four random words from a key and a counter, whose upper half is `high`, by Philox 4x32-10. */
+__device__ __forceinline__ void opdi_cu_philox(uint64_t key, uint64_t counter, uint32_t *out /*[4]*/,
+                                               uint64_t high = 0) {
+    uint32_t a = (uint32_t)counter, b = (uint32_t)(counter >> 32), c = (uint32_t)high, d = (uint32_t)(high >> 32);
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
     OPDI_CU_UNROLL
     for (int round = 0; round < 10; round++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u) {
         const uint64_t x = (uint64_t)a * 0xd2511f53u, y = (uint64_t)c * 0xcd9e8d57u;
@@ -3937,6 +3940,20 @@ template <class C_> struct opdi_cu_fold_prod {
     __device__ __forceinline__ void one(State &s, C x, int64_t) const { s.v = opdi_cu_times(s.v, x); }
     OPDI_CU_TAKE_EACH
     __device__ __forceinline__ void join(State &s, const State &with) const { one(s, with.v, 0); }
+    __device__ void store(const State &s, const opdi_cu_results &out) const {
+        opdi_cu_put(out.data[0], out.dtype[0], out.at[0], s.v);
+    }
+};
+
+/* The exclusive or of integers. */
+template <class C_> struct opdi_cu_fold_xor {
+    typedef C_ C;
+    typedef struct State { C v; } State;
+    opdi_cu_fold how;
+    __device__ __forceinline__ State init(int64_t) const { State s; s.v = 0; return s; }
+    __device__ __forceinline__ void one(State &s, C x, int64_t) const { s.v ^= x; }
+    OPDI_CU_TAKE_EACH
+    __device__ __forceinline__ void join(State &s, const State &with) const { s.v ^= with.v; }
     __device__ void store(const State &s, const opdi_cu_results &out) const {
         opdi_cu_put(out.data[0], out.dtype[0], out.at[0], s.v);
     }
@@ -4589,6 +4606,19 @@ static int opdi_cu_trace(opd_call *call) {
     return opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FIC>(x, ~(uint64_t)0, y, NULL, opdi_cu_fold_make(0), false);
 }
 
+/* Runs hash_tensor: the exclusive or of the bits of elements, which are converted to double or int64_t. */
+static int opdi_cu_hash_tensor(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y;
+    const bool whole = opd_dtype_is_integral(opd_dtype(x), true);
+    if (opd_results_from_fake(call)) { return -1; }
+    y = opd_view_dtype(opdi_cu_result(call, 0), OPD_INT64);
+    x = opd_to_dtype(x, whole ? OPD_INT64 : OPD_FLOAT64);
+    if (!whole) { x = opd_view_dtype(x, OPD_INT64); }
+    return !x || !y ? -1
+        : opdi_cu_reduce<opdi_cu_fold_xor, OPDI_CU_I>(x, opdi_cu_dims_mask(opd_arg_ints(call, 1), opd_ndim(x)), y, NULL,
+                                                      opdi_cu_fold_make(0), false);
+}
+
 //== var, std ==========================================================================================================
 
 /* Does the work of opdi_cu_var_of for complex numbers: adds the variances of the real and imaginary parts. */
@@ -4773,7 +4803,7 @@ static int opdi_cu_functional_assert(opd_call *call) {
 static const opdi_cu_registration opdi_cu_table_reductions[] = {
     {"sum", opdi_cu_sum_all}, {"sum.dim_IntList", opdi_cu_sum_dim}, {"nansum", opdi_cu_nansum},
     {"mean", opdi_cu_mean_all}, {"mean.dim", opdi_cu_mean_dim}, {"prod", opdi_cu_prod_all},
-    {"prod.dim_int", opdi_cu_prod_dim}, {"trace", opdi_cu_trace},
+    {"prod.dim_int", opdi_cu_prod_dim}, {"trace", opdi_cu_trace}, {"hash_tensor", opdi_cu_hash_tensor},
     {"_assert_async", opdi_cu_assert_async}, {"_assert_async.msg", opdi_cu_assert_async_text},
     {"_functional_assert_async.msg", opdi_cu_functional_assert},
     {"var.correction", opdi_cu_var}, {"std.correction", opdi_cu_std}, {"var_mean.correction", opdi_cu_var_mean},
@@ -5633,6 +5663,8 @@ typedef struct opdi_cu_norm {
     void *y, *save_mean, *save_rstd;              /* the result; the saved statistics, of dtype `stat` */
     const void *mean, *rstd;                      /* saved by the forward pass, in the type in which the kernel
                                                      computes */
+    const void *r;                                /* of a norm of x + r, which is stored in sum */
+    void *sum;
     double eps;
     int64_t rows, n, hw, per, c;
     int stat;
@@ -5674,8 +5706,21 @@ __device__ __forceinline__ void opdi_cu_norm_put(const opdi_cu_norm &k, T *y, co
     }
     opdi_cu_store_some<W>(y + i, c);
 }
-template <typename T, int W, int PACKS>
-__global__ void __launch_bounds__(1024) opdi_cu_norm_rows(const opdi_cu_norm k) {
+/* Returns x + r from element `at` of r on, rounded, and stores it in `sum`. */
+template <typename T, int W>
+__device__ __forceinline__ opdi_cu_vector<T, W> opdi_cu_norm_added(const void *r, void *sum,
+                                                                   const opdi_cu_vector<T, W> &x, int64_t at) {
+    const opdi_cu_vector<T, W> more = opdi_cu_load_vector<W>((const T *)r + at);
+    opdi_cu_vector<T, W> added;
+    OPDI_CU_UNROLL
+    for (int w = 0; w < W; w++) {
+        added.at[w] = opdi_cu_cast<T>(opdi_cu_taken<opdi_cu_acc<T>>(x, w) + opdi_cu_taken<opdi_cu_acc<T>>(more, w));
+    }
+    opdi_cu_store_vector<W>((T *)sum + at, added);
+    return added;
+}
+template <typename T, int W, int PACKS, bool ADDS>
+__device__ __forceinline__ void opdi_cu_norm_rows_of(const opdi_cu_norm &k) {
     typedef opdi_cu_acc<T> C;
     const int lanes = (int)blockDim.x, lane = (int)threadIdx.x;
     const int64_t n = k.n;
@@ -5689,6 +5734,11 @@ __global__ void __launch_bounds__(1024) opdi_cu_norm_rows(const opdi_cu_norm k) 
         int there = 0;
         if constexpr (PACKS > 0) {
             there = opdi_cu_load_packs<W, PACKS>(x, (int)n, lane, lanes, in, v);
+            if constexpr (ADDS) {
+                OPDI_CU_EACH_PACK(p, i) {
+                    if (p < there) { v[p] = opdi_cu_norm_added(k.r, k.sum, v[p], row * n + i); }
+                }
+            }
             OPDI_CU_EACH_PACK(p, i) {
                 OPDI_CU_UNROLL
                 for (int w = 0; w < W; w++) { mean += p < there ? opdi_cu_taken<C>(v[p], w) : (C)0; }
@@ -5710,9 +5760,15 @@ __global__ void __launch_bounds__(1024) opdi_cu_norm_rows(const opdi_cu_norm k) 
             S s = none;
             OPDI_CU_EACH_ROUND(i) {
                 C c[W];
-                opdi_cu_load_some<W>(x + i, c);
+                if constexpr (ADDS) {
+                    const opdi_cu_vector<T, W> pack =
+                        opdi_cu_norm_added(k.r, k.sum, opdi_cu_load_vector<W>(x + i), row * n + i);
+                    OPDI_CU_UNROLL
+                    for (int w = 0; w < W; w++) { c[w] = opdi_cu_taken<C>(pack, w); }
+                } else { opdi_cu_load_some<W>(x + i, c); }
                 opdi_cu_fold_var<C>().template take<W>(s, c, 0, 0);
             }
+            if constexpr (ADDS) { x = (const T *)k.sum + row * n; }           /* what this thread has stored */
             s = opdi_cu_row_reduce(s, opdi_cu_var_join(), none, lanes);
             mean = s.mean; squares = s.squares;
         }
@@ -5729,6 +5785,14 @@ __global__ void __launch_bounds__(1024) opdi_cu_norm_rows(const opdi_cu_norm k) 
             }
         }
     }
+}
+template <typename T, int W, int PACKS>
+__global__ void __launch_bounds__(1024) opdi_cu_norm_rows(const opdi_cu_norm k) {
+    opdi_cu_norm_rows_of<T, W, PACKS, false>(k);
+}
+template <typename T, int W, int PACKS>
+__global__ void __launch_bounds__(1024) opdi_cu_norm_sum_rows(const opdi_cu_norm k) {
+    opdi_cu_norm_rows_of<T, W, PACKS, true>(k);
 }
 /* Computes dx = rstd * (w * g - mean(w * g) - (x - mean) * rstd^2 * mean(w * g * (x - mean))), with means over a
    row. */
@@ -5921,6 +5985,37 @@ static int opdi_cu_layer_norm(opd_call *call) {
     k.n = opdi_cu_count(opd_arg_ints(call, 1));
     k.rows = k.n ? opd_numel(x) / k.n : opd_numel(opdi_cu_result(call, 1));
     return opdi_cu_norm_forward(call, x, opd_arg_tensor(call, 2), opd_arg_tensor(call, 3), opd_arg_double(call, 4), &k);
+}
+/* Runs layer_norm_sum(Tensor x, Tensor r, Tensor? w, Tensor? b, int n, float eps) -> (Tensor, Tensor): the layer norm
+   of rows of n elements of x + r, which have one dtype and the same sizes, and x + r. */
+static int opdi_cu_layer_norm_sum(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *r = opd_arg_tensor(call, 1), *y, *sum, *stats;
+    opdi_cu_norm k = opdi_cu_norm();
+    k.n = opd_arg_int(call, 4); k.eps = opd_arg_double(call, 5);
+    k.rows = k.n > 0 ? opd_numel(x) / k.n : 0;
+    x = opd_contiguous(x); r = opd_contiguous(r);
+    if (!x || !r || opdi_cu_norm_params(&k, x, opd_arg_tensor(call, 2), opd_arg_tensor(call, 3))) { return -1; }
+    const int64_t two = 2 * k.rows;
+    y = opdi_cu_new(opd_ints_of(opd_sizes(x), opd_ndim(x)), opd_dtype(x));
+    sum = opdi_cu_new(opd_ints_of(opd_sizes(x), opd_ndim(x)), opd_dtype(x));
+    stats = opdi_cu_new(opd_ints_of(&two, 1), opdi_cu_acc_dtype(opd_dtype(x)));
+    if (!y || !sum || !stats) { return -1; }
+    k.x = opdi_cu_norm_data(x); k.r = opdi_cu_norm_data(r);
+    k.y = (void *)opdi_cu_norm_data(y); k.sum = (void *)opdi_cu_norm_data(sum);
+    k.stat = opd_dtype(stats);
+    k.save_mean = opdi_cu_data<char>(stats);
+    k.save_rstd = (char *)k.save_mean + k.rows * opd_dtype_size(opd_dtype(stats));
+    if (k.rows > 0) {
+        OPDI_CU_FLOATS(opd_dtype(x), T, {
+            const int W = 16 / (int)sizeof(T);
+            const bool vec = opdi_cu_norm_vector(&k, W) && opdi_cu_aligned(k.r) && opdi_cu_aligned(k.sum);
+            const opdi_cu_row_plan p = opdi_cu_row_plan_of(k.rows, k.n, W, vec, 4);
+            if (opdi_cu_launch(OPDI_CU_ROW_KERNEL(p, opdi_cu_norm_sum_rows, T, 4), p.grid, p.block, 0, k)) {
+                return -1;
+            }
+        })
+    }
+    return opd_return_tensor(call, y) || opd_return_tensor(call, sum) ? -1 : 0;
 }
 static int opdi_cu_layer_norm_backward(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *mean = opd_arg_tensor(call, 3),
@@ -6359,14 +6454,7 @@ __device__ __forceinline__ void opdi_cu_rms_put(const opdi_cu_rms &k, T *y, cons
 template <typename T, int W>
 __device__ __forceinline__ opdi_cu_vector<T, W> opdi_cu_rms_added(const opdi_cu_rms &k, const opdi_cu_vector<T, W> &x,
                                                                   int64_t at) {
-    const opdi_cu_vector<T, W> r = opdi_cu_load_vector<W>((const T *)k.r + at);
-    opdi_cu_vector<T, W> sum;
-    OPDI_CU_UNROLL
-    for (int w = 0; w < W; w++) {
-        sum.at[w] = opdi_cu_cast<T>(opdi_cu_taken<opdi_cu_acc<T>>(x, w) + opdi_cu_taken<opdi_cu_acc<T>>(r, w));
-    }
-    opdi_cu_store_vector<W>((T *)k.sum + at, sum);
-    return sum;
+    return opdi_cu_norm_added(k.r, k.sum, x, at);
 }
 template <typename T, int W, int PACKS> __global__ void __launch_bounds__(1024) opdi_cu_rms_rows(const opdi_cu_rms k) {
     typedef opdi_cu_acc<T> C;
@@ -11319,9 +11407,6 @@ static int opdi_cu_pdist_backward_kernel(opd_call *call) {
 static const opdi_cu_registration opdi_cu_table_distances[] = {
     {"_cdist_forward", opdi_cu_cdist_kernel}, {"_cdist_backward", opdi_cu_cdist_backward_kernel},
     {"_pdist_forward", opdi_cu_pdist_kernel}, {"_pdist_backward", opdi_cu_pdist_backward_kernel},
-    /* these run on the CPU, with copies to the host and back */
-    {"linalg_ldl_factor_ex", opd_cpu_fallback}, {"linalg_ldl_solve", opd_cpu_fallback},
-    {"linalg_eig", opd_cpu_fallback}, {"_linalg_eigvals", opd_cpu_fallback},
     {NULL, NULL}};
 
 //== ctc_loss ==========================================================================================================
@@ -12892,15 +12977,22 @@ struct opdi_cu_fft_key {
     int64_t rank, n[3], batch, type, device;
     bool operator==(const opdi_cu_fft_key &o) const { return memcmp(this, &o, sizeof o) == 0; }
 };
-struct opdi_cu_fft_plan { opdi_cu_fft_key key; int plan; size_t bytes; };
+/* captured: replays read the plan's memory, so that it is never destroyed. */
+struct opdi_cu_fft_plan { opdi_cu_fft_key key; int plan; size_t bytes; bool captured; };
 static std::vector<opdi_cu_fft_plan> *opdi_cu_fft_plans;      /* the last used one first */
 static int opdi_cu_fft_failed(int rc, const char *what) {
     (void)cudaGetLastError();
     return opd_fail(rc == 2 ? OPD_ERROR_MEMORY : OPD_ERROR_KERNEL, "cuFFT error %d in %s", rc, what);
 }
 /* Returns the plan of a transform, or NULL and sets an error.  The caller holds the lock. */
-static const opdi_cu_fft_plan *opdi_cu_fft_plan_of(const opdi_cu_fft_key &key) {
-    if (!opdi_cu_fft_plans) { opdi_cu_fft_plans = new std::vector<opdi_cu_fft_plan>(); }
+static opdi_cu_fft_plan *opdi_cu_fft_plan_of(const opdi_cu_fft_key &key) {
+    try {
+        if (!opdi_cu_fft_plans) { opdi_cu_fft_plans = new std::vector<opdi_cu_fft_plan>(); }
+        opdi_cu_fft_plans->reserve(opdi_cu_fft_plans->size() + 1);
+    } catch (const std::exception &) {
+        (void)opdi_cu_no_memory("a plan of cuFFT");
+        return NULL;
+    }
     std::vector<opdi_cu_fft_plan> &all = *opdi_cu_fft_plans;
     for (size_t i = 0; i < all.size(); i++) {
         if (all[i].key == key) {
@@ -12908,7 +13000,7 @@ static const opdi_cu_fft_plan *opdi_cu_fft_plan_of(const opdi_cu_fft_key &key) {
             return &all[0];
         }
     }
-    opdi_cu_fft_plan made = {key, 0, 0};
+    opdi_cu_fft_plan made = {key, 0, 0, false};
     long long n[3] = {key.n[0], key.n[1], key.n[2]};
     int rc = opdi_cu_fft.Create(&made.plan);
     if (rc) { (void)opdi_cu_fft_failed(rc, "cufftCreate"); return NULL; }
@@ -12922,8 +13014,13 @@ static const opdi_cu_fft_plan *opdi_cu_fft_plan_of(const opdi_cu_fft_key &key) {
         (void)opdi_cu_fft_failed(rc, "cufftMakePlanMany64");
         return NULL;
     }
-    if (all.size() == OPDI_CU_FFT_KEPT) { (void)opdi_cu_fft.Destroy(all.back().plan); all.pop_back(); }
-    all.insert(all.begin(), made);
+    for (size_t i = all.size(); all.size() >= OPDI_CU_FFT_KEPT && i-- > 0;) {
+        if (all[i].captured) { continue; }
+        (void)opdi_cu_fft.Destroy(all[i].plan);
+        all.erase(all.begin() + (ptrdiff_t)i);
+        break;
+    }
+    all.insert(all.begin(), made);                /* its room is reserved */
     return &all[0];
 }
 /* Transforms the last `rank` dims of `in`, contiguous and of at least one element, to `out`.  `real` has the sizes of
@@ -12937,8 +13034,9 @@ static int opdi_cu_fft_run(opd_tensor *in, opd_tensor *out, opd_tensor *real, in
         if (at < 0) { key.batch *= opd_size(real, i); } else { key.n[at] = opd_size(real, i); }
     }
     std::lock_guard<std::mutex> guard(opdi_cu_fft_lock);
-    const opdi_cu_fft_plan *const p = opdi_cu_fft_plan_of(key);
+    opdi_cu_fft_plan *const p = opdi_cu_fft_plan_of(key);
     if (!p) { return -1; }
+    p->captured = p->captured || opdi_cu_captured(opdi_cu_stream());
     void *const work = p->bytes ? opdi_cu_scratch((int64_t)p->bytes) : NULL, *const x = opdi_cu_data<void>(in),
         *const y = opdi_cu_data<void>(out);
     if (!x || !y || (p->bytes && !work)) { return -1; }
@@ -13147,6 +13245,14 @@ static const opdi_cu_registration opdi_cu_table_fft[] = {
     X(gesvdj_all, "gesvdjBatched", "gesvdjBatched", \
       (void *handle, int vectors, int m, int n, void *a, int lda, void *s, void *u, int ldu, void *v, int ldv, \
        void *work, int size, int *info, void *params, int batch))
+/* Functions that cuSOLVER has since a later version: both, or NULL. */
+#define OPDI_CU_SOLVER_GEEV(X) \
+    X(Xgeev_bufferSize, (void *handle, void *params, int left, int right, int64_t n, int type, const void *a, \
+                         int64_t lda, int w_type, const void *w, int left_type, const void *vl, int64_t ldvl, \
+                         int right_type, const void *vr, int64_t ldvr, int compute, size_t *device, size_t *host)) \
+    X(Xgeev, (void *handle, void *params, int left, int right, int64_t n, int type, void *a, int64_t lda, int w_type, \
+              void *w, int left_type, void *vl, int64_t ldvl, int right_type, void *vr, int64_t ldvr, int compute, \
+              OPDI_CU_SOLVER_ROOM))
 /* Functions that cuSOLVER has since CUDA 12.6: both, or NULL. */
 #define OPDI_CU_SOLVER_NEWER(X) \
     X(XsyevBatched_bufferSize, (void *handle, void *params, int vectors, int triangle, int64_t n, int type, \
@@ -13160,6 +13266,7 @@ static struct opdi_cu_solver_functions {
     OPDI_CU_SOLVER_FUNCTIONS(OPDI_CU_SOLVER_MEMBER)
     OPDI_CU_SOLVER_TYPED(OPDI_CU_SOLVER_MEMBERS)             /* float32, float64, complex64, complex128 */
     OPDI_CU_SOLVER_NEWER(OPDI_CU_SOLVER_MEMBER)
+    OPDI_CU_SOLVER_GEEV(OPDI_CU_SOLVER_MEMBER)
 } opdi_cu_solver;
 static std::mutex opdi_cu_solver_lock;            /* protects the variables below, and the order of calls of a handle */
 static int opdi_cu_solver_state;                  /* 0: not yet loaded, 1: loaded, -1: it cannot be loaded */
@@ -13196,6 +13303,9 @@ static bool opdi_cu_solver_there() {
     whole = true;
     OPDI_CU_SOLVER_NEWER(OPDI_CU_SOLVER_TAKE)
     if (!whole) { opdi_cu_solver.XsyevBatched = NULL; }
+    whole = true;
+    OPDI_CU_SOLVER_GEEV(OPDI_CU_SOLVER_TAKE)
+    if (!whole) { opdi_cu_solver.Xgeev = NULL; }
     whole = most;
     opdi_cu_solver_state = whole ? 1 : -1;
     return whole;
@@ -13720,6 +13830,77 @@ static int opdi_cu_solver_eigh(opd_call *call) {
     if (opdi_cu_solver_check(info, "linalg.eigh", input) || opdi_cu_solver_return(call, 0, w)) { return -1; }
     return vectors ? opdi_cu_solver_return(call, 1, opdi_cu_solver_turned(a)) : 0;
 }
+/* Makes complex eigenvalues w [batch, n] from their real and imaginary parts, parts [batch, 2, n], and complex vectors
+   v [batch, n, n], of which one is a row, from `real` [batch, n, n], unless this is NULL.  In `real`, two rows have the
+   real and imaginary part of the vector of an eigenvalue and of its conjugate, which follow each other, the one with
+   the positive imaginary part first.  A complex number is two numbers. */
+template <typename P> __global__ void opdi_cu_eig_pairs(const P *parts, const P *real, P *w, P *v, int64_t n,
+                                                        int64_t all) {
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        const int64_t row = real ? i / n : i, matrix = row / n, at = row - matrix * n, column = real ? i - row * n : 0;
+        const P *const of = parts + matrix * 2 * n;
+        const P imaginary = of[n + at];
+        if (column == 0) { w[2 * row] = of[at]; w[2 * row + 1] = imaginary; }
+        if (!real) { continue; }
+        /* eigenvalues that are no pair, after a computation that failed, must not make a row outside of the matrix */
+        const bool first = imaginary > 0 && at + 1 < n, second = imaginary < 0 && at > 0;
+        v[2 * i] = real[second ? i - n : i];
+        v[2 * i + 1] = first ? real[i + n] : second ? -real[i] : P(0);
+    }
+}
+/* linalg_eig and _linalg_eigvals.  The processor computes many small matrices: cuSOLVER takes one after the other, and
+   waits for each. */
+static int opdi_cu_solver_eig(opd_call *call, const char *name, int vectors) {
+    opd_tensor *const input = opd_arg_tensor(call, 0), *a, *w, *v = NULL, *info, *finite, *values, *columns = NULL;
+    if (opd_ndim(input) < 2 || !opdi_cu_solver_takes(input) || !opdi_cu_solver.Xgeev) { return opd_cpu_fallback(call); }
+    const int64_t n = opd_size(input, -1);
+    if (n < 64 && opd_numel(input) > 4 * n * n) { return opd_cpu_fallback(call); }
+    if (opdi_cu_solver_begin(call)) { return -1; }
+    finite = opd_all(opd_isfinite(input));
+    if (!finite || opd_item_f64(finite) == 0) {
+        return !opd_ok() ? -1
+            : opd_fail(OPD_ERROR_ARGUMENT, "linalg.eig: input tensor should not contain infs or NaNs.");
+    }
+    const bool pair = opd_dtype_is_complex(opd_dtype(input));
+    a = opdi_cu_solver_copy(opdi_cu_solver_turned(input));
+    w = opdi_cu_solver_new(input, 2, pair ? n : 2 * n, -1, opd_dtype(input));
+    info = opdi_cu_solver_new(input, 2, -1, -1, OPD_INT32);
+    if (!a || !w || !info || (vectors && !(v = opdi_cu_solver_new(a, 0, -1, -1, opd_dtype(a))))) { return -1; }
+    const opdi_cu_solver_matrices m(a), right(v);
+    char *const all = opdi_cu_data<char>(w);
+    int *const infos = opdi_cu_data<int>(info);
+    if (opdi_cu_solver_each(m.batch, "cusolverDnXgeev", [&](opdi_cu_solver_room &r) {
+            return opdi_cu_solver.Xgeev_bufferSize(r.handle, r.params, 0, vectors, n, m.type, m.data, n, m.type, all,
+                                                   m.type, NULL, n, m.type, right.data, n, m.type, &r.device_bytes,
+                                                   &r.host_bytes);
+        }, [&](opdi_cu_solver_room &r, int64_t i) {
+            return opdi_cu_solver.Xgeev(r.handle, r.params, 0, vectors, n, m.type, m.at(i), n, m.type,
+                                        all + i * n * m.bytes * (pair ? 1 : 2), m.type, NULL, n, m.type,
+                                        vectors ? right.at(i) : NULL, n, m.type, r.device, r.device_bytes, r.host,
+                                        r.host_bytes, infos + i);
+        }) || opdi_cu_solver_check(info, name, input)) { return -1; }
+    values = w;
+    columns = v;
+    if (!pair) {
+        const opd_scalar_type wide = m.kind == 1 ? OPD_COMPLEX128 : OPD_COMPLEX64;
+        const int64_t count = vectors ? m.batch * n * n : m.batch * n;
+        values = opdi_cu_solver_new(input, 2, n, -1, wide);
+        columns = vectors ? opdi_cu_solver_new(a, 0, -1, -1, wide) : NULL;
+        if (!values || (vectors && !columns)) { return -1; }
+        const dim3 grid = opdi_cu_grid(count, 256);
+        if (m.kind == 1 ? opdi_cu_launch(opdi_cu_eig_pairs<double>, grid, dim3(256), 0, (const double *)(void *)all,
+                                         (const double *)(void *)right.data, opdi_cu_data<double>(values),
+                                         columns ? opdi_cu_data<double>(columns) : NULL, n, count)
+            : opdi_cu_launch(opdi_cu_eig_pairs<float>, grid, dim3(256), 0, (const float *)(void *)all,
+                             (const float *)(void *)right.data, opdi_cu_data<float>(values),
+                             columns ? opdi_cu_data<float>(columns) : NULL, n, count)) { return -1; }
+    }
+    return opdi_cu_solver_return(call, 0, values) ||
+        (vectors && opdi_cu_solver_return(call, 1, opdi_cu_solver_turned(columns))) ? -1 : 0;
+}
+static int opdi_cu_solver_eig_of(opd_call *call) { return opdi_cu_solver_eig(call, "linalg.eig", 1); }
+static int opdi_cu_solver_eigvals(opd_call *call) { return opdi_cu_solver_eig(call, "linalg.eigvals", 0); }
 /* Matrices a with at least as many rows as columns, as [.., columns, rows], which cuSOLVER overwrites, and their
    results: values, left vectors as [.., vector, row], right vectors V^H as [.., column, vector]. */
 struct opdi_cu_svd { opd_tensor *a, *s, *u, *v, *info; };
@@ -13809,7 +13990,8 @@ static const opdi_cu_registration opdi_cu_table_solver[] = {
     {"linalg_inv_ex", opdi_cu_solver_inverse}, {"_linalg_det", opdi_cu_solver_det},
     {"_linalg_slogdet", opdi_cu_solver_slogdet}, {"linalg_qr", opdi_cu_solver_qr}, {"geqrf", opdi_cu_solver_geqrf_of},
     {"linalg_householder_product", opdi_cu_solver_householder}, {"ormqr", opdi_cu_solver_ormqr},
-    {"_linalg_eigh", opdi_cu_solver_eigh}, {"_linalg_svd", opdi_cu_solver_svd},
+    {"_linalg_eigh", opdi_cu_solver_eigh}, {"_linalg_svd", opdi_cu_solver_svd}, {"linalg_eig", opdi_cu_solver_eig_of},
+    {"_linalg_eigvals", opdi_cu_solver_eigvals},
     {NULL, NULL}};
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -13996,6 +14178,331 @@ static const opdi_cu_registration opdi_cu_table_triangles[] = {
     {"linalg_solve_triangular", opdi_cu_solve_triangular}, {"cholesky_solve", opdi_cu_cholesky_solve},
     {"cholesky_inverse", opdi_cu_cholesky_inverse}, {"lu_unpack", opdi_cu_lu_unpack},
     {"_linalg_check_errors", opdi_cu_solver_errors},
+    {NULL, NULL}};
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:ldl         L D L^T and L D L^H with row and column exchanges
+//
+//  The method, the exchanges and the form of the results are the processor's.  A block of threads factors a matrix of
+//  up to 1,024 rows, or solves equations with it for one right side; the processor computes with larger matrices.
+//  Numbers are computed in double, and stored in the dtype of the matrix.
+//----------------------------------------------------------------------------------------------------------------------
+
+enum { OPDI_CU_LDL_MOST = 1024, OPDI_CU_LDL_THREADS = 256 };
+
+template <typename T> static __device__ __forceinline__ opdi_complex opdi_cu_ldl_get(const T *p) {
+    if constexpr (std::is_arithmetic<T>::value) { return opdi_complex_make((double)*p, 0); }
+    else { return opdi_complex_make((double)p->re, (double)p->im); }
+}
+template <typename T> static __device__ __forceinline__ void opdi_cu_ldl_set(T *p, opdi_complex x) {
+    if constexpr (std::is_arithmetic<T>::value) { *p = (T)x.re; }
+    else { p->re = (decltype(p->re))x.re; p->im = (decltype(p->im))x.im; }
+}
+template <typename T> static __device__ __forceinline__ double opdi_cu_ldl_size(const T *p) {
+    const opdi_complex x = opdi_cu_ldl_get(p);
+    return fabs(x.re) + fabs(x.im);
+}
+static __device__ __forceinline__ opdi_complex opdi_cu_ldl_mirrored(opdi_complex x, bool hermitian) {
+    return hermitian ? opdi_complex_conj(x) : x;
+}
+/* Solves (x, y) D = (first, second) for a block D = [high, .; below, low]; x and y hold first and second before. */
+static __device__ __forceinline__ void opdi_cu_ldl_pair(opdi_complex high, opdi_complex below, opdi_complex low,
+                                                        bool hermitian, opdi_complex *x, opdi_complex *y) {
+    const double size = 1 / opdi_complex_abs(below);
+    const opdi_complex beside = opdi_complex_times(size, below), above = opdi_cu_ldl_mirrored(beside, hermitian);
+    low = opdi_complex_times(size, low);
+    high = opdi_complex_times(size, high);
+    const opdi_complex det = opdi_complex_sub(opdi_complex_mul(high, low), opdi_complex_mul(beside, above));
+    const opdi_complex first = opdi_complex_times(size, *x), second = opdi_complex_times(size, *y);
+    *x = opdi_complex_div(opdi_complex_sub(opdi_complex_mul(low, first), opdi_complex_mul(beside, second)), det);
+    *y = opdi_complex_div(opdi_complex_sub(opdi_complex_mul(high, second), opdi_complex_mul(above, first)), det);
+}
+/* Returns the largest of the block's numbers `size`, and sets *at to the smallest of the numbers *at of the threads
+   that have it.  sizes and places: shared memory for the block. */
+static __device__ double opdi_cu_ldl_largest(double size, int *at, double *sizes, int *places) {
+    const int thread = (int)threadIdx.x;
+    __syncthreads();
+    sizes[thread] = size; places[thread] = *at;
+    for (int half = OPDI_CU_LDL_THREADS / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (thread >= half) { continue; }
+        const double other = sizes[thread + half];
+        if (other > sizes[thread] || (other == sizes[thread] && places[thread + half] < places[thread])) {
+            sizes[thread] = other; places[thread] = places[thread + half];
+        }
+    }
+    __syncthreads();
+    *at = places[0];
+    return sizes[0];
+}
+/* Returns the size (1 or 2) of the diagonal block of D that begins at row k of a [n, n].  Sets *other to the row that
+   must be exchanged with the last row of the block. */
+template <typename T> static __device__ int opdi_cu_ldl_choose(const T *a, int n, int k, int *other, double *sizes,
+                                                               int *places) {
+    const double alpha = 0.6403882032022076;      /* (1 + sqrt(17)) / 8 */
+    double most = 0, beside = 0;
+    int at = n, unused = 0;
+    for (int i = k + 1 + (int)threadIdx.x; i < n; i += OPDI_CU_LDL_THREADS) {
+        const double size = opdi_cu_ldl_size(a + (int64_t)i * n + k);
+        if (size > most) { most = size; at = i; }
+    }
+    most = opdi_cu_ldl_largest(most, &at, sizes, places);
+    const double first = opdi_cu_ldl_size(a + (int64_t)k * n + k);
+    *other = k;
+    if (first >= alpha * most || at == n) { return 1; }
+    for (int j = k + (int)threadIdx.x; j < n; j += OPDI_CU_LDL_THREADS) {
+        const double size = opdi_cu_ldl_size(j < at ? a + (int64_t)at * n + j : a + (int64_t)j * n + at);
+        if (j != at && size > beside) { beside = size; }
+    }
+    beside = opdi_cu_ldl_largest(beside, &unused, sizes, places);
+    if (first >= alpha * most * (most / beside)) { return 1; }
+    *other = at;
+    return opdi_cu_ldl_size(a + (int64_t)at * n + at) >= alpha * beside ? 1 : 2;
+}
+/* Exchanges rows and columns i < j of a [n, n], from column i on, and elements i and j of column k, unless k is i. */
+template <typename T> static __device__ void opdi_cu_ldl_exchange(T *a, int n, int k, int i, int j, bool hermitian) {
+    for (int row = i + (int)threadIdx.x; row < n; row += OPDI_CU_LDL_THREADS) {
+        T *const x = a + (int64_t)row * n + i;
+        if (row == j) {
+            opdi_cu_ldl_set(x, opdi_cu_ldl_mirrored(opdi_cu_ldl_get(x), hermitian));
+            continue;
+        }
+        T *const y = row == i ? a + (int64_t)j * n + j : row < j ? a + (int64_t)j * n + row : a + (int64_t)row * n + j;
+        const bool between = hermitian && row > i && row < j;
+        const opdi_complex kept = opdi_cu_ldl_get(x);
+        opdi_cu_ldl_set(x, opdi_cu_ldl_mirrored(opdi_cu_ldl_get(y), between));
+        opdi_cu_ldl_set(y, opdi_cu_ldl_mirrored(kept, between));
+    }
+    if (k != i && threadIdx.x == 0) {
+        const T kept = a[(int64_t)i * n + k];
+        a[(int64_t)i * n + k] = a[(int64_t)j * n + k];
+        a[(int64_t)j * n + k] = kept;
+    }
+    __syncthreads();
+}
+/* Eliminates the diagonal block of `size` rows at row k of a [n, n].  columns: shared memory for 2 n numbers, in which
+   the columns of L are kept until all elements of the matrix have been updated. */
+template <typename T> static __device__ void opdi_cu_ldl_eliminate(T *a, int n, int k, int size, bool hermitian,
+                                                                   opdi_complex *columns) {
+    constexpr int lanes = 32, rows = OPDI_CU_LDL_THREADS / lanes;
+    const int from = k + size, lane = (int)threadIdx.x % lanes;
+    const opdi_complex high = opdi_cu_ldl_get(a + (int64_t)k * n + k);
+    for (int j = from + (int)threadIdx.x; j < n; j += OPDI_CU_LDL_THREADS) {
+        opdi_complex x = opdi_cu_ldl_get(a + (int64_t)j * n + k), y = opdi_complex_make(0, 0);
+        if (size == 2) {
+            y = opdi_cu_ldl_get(a + (int64_t)j * n + k + 1);
+            opdi_cu_ldl_pair(high, opdi_cu_ldl_get(a + (int64_t)(k + 1) * n + k),
+                             opdi_cu_ldl_get(a + (int64_t)(k + 1) * n + k + 1), hermitian, &x, &y);
+        } else { x = opdi_complex_div(x, high); }
+        columns[2 * j] = x; columns[2 * j + 1] = y;
+    }
+    __syncthreads();
+    for (int i = from + (int)threadIdx.x / lanes; i < n; i += rows) {
+        const opdi_complex x = opdi_cu_ldl_get(a + (int64_t)i * n + k);
+        const opdi_complex y = size == 2 ? opdi_cu_ldl_get(a + (int64_t)i * n + k + 1) : opdi_complex_make(0, 0);
+        for (int j = from + lane; j <= i; j += lanes) {
+            T *const place = a + (int64_t)i * n + j;
+            if constexpr (std::is_arithmetic<T>::value) {
+                *place = (T)((double)*place - x.re * columns[2 * j].re - y.re * columns[2 * j + 1].re);
+            } else {
+                opdi_complex v = opdi_complex_sub(opdi_cu_ldl_get(place), opdi_complex_mul(
+                    x, opdi_cu_ldl_mirrored(columns[2 * j], hermitian)));
+                v = opdi_complex_sub(v, opdi_complex_mul(y, opdi_cu_ldl_mirrored(columns[2 * j + 1], hermitian)));
+                if (hermitian && i == j) { v.im = 0; }
+                opdi_cu_ldl_set(place, v);
+            }
+        }
+    }
+    __syncthreads();
+    for (int j = from + (int)threadIdx.x; j < n; j += OPDI_CU_LDL_THREADS) {
+        opdi_cu_ldl_set(a + (int64_t)j * n + k, columns[2 * j]);
+        if (size == 2) { opdi_cu_ldl_set(a + (int64_t)j * n + k + 1, columns[2 * j + 1]); }
+    }
+    __syncthreads();
+}
+/* Factors matrices a [batch, n, n], of which only the lower triangle is read, in place; the rest becomes 0. */
+template <typename T> __global__ void __launch_bounds__(OPDI_CU_LDL_THREADS)
+opdi_cu_ldl_factor(T *matrices, int32_t *all_pivots, int32_t *infos, int n, int64_t batch, bool hermitian) {
+    __shared__ double sizes[OPDI_CU_LDL_THREADS];
+    __shared__ int places[OPDI_CU_LDL_THREADS];
+    OPDI_CU_SHARED(shared);
+    for (int64_t m = blockIdx.x; m < batch; m += gridDim.x) {
+        T *const a = matrices + m * n * n;
+        int32_t *const pivots = all_pivots + m * n;
+        int info = 0, size, other;
+        for (int i = (int)threadIdx.x; i < n * n; i += OPDI_CU_LDL_THREADS) {
+            if (i % n > i / n) { opdi_cu_ldl_set(a + i, opdi_complex_make(0, 0)); }
+            if (hermitian && i % n == i / n) {
+                opdi_cu_ldl_set(a + i, opdi_complex_make(opdi_cu_ldl_get(a + i).re, 0));
+            }
+        }
+        __syncthreads();
+        for (int k = 0; k < n; k += size) {
+            size = opdi_cu_ldl_choose(a, n, k, &other, sizes, places);
+            const int last = k + size - 1;
+            if (threadIdx.x == 0) {
+                pivots[k] = size == 2 ? -(other + 1) : other + 1;
+                if (size == 2) { pivots[last] = pivots[k]; }
+            }
+            if (size == 1 && other == k && opdi_complex_zero(opdi_cu_ldl_get(a + (int64_t)k * n + k))) {
+                info = info ? info : k + 1;       /* the column consists of zeros */
+                continue;
+            }
+            __syncthreads();
+            if (other != last) { opdi_cu_ldl_exchange(a, n, k, last, other, hermitian); }
+            opdi_cu_ldl_eliminate(a, n, k, size, hermitian, (opdi_complex *)shared);
+        }
+        if (threadIdx.x == 0) { infos[m] = info; }
+    }
+}
+/* Adds up x and y over the threads of the block; only thread 0 gets the sums. */
+static __device__ void opdi_cu_ldl_sums(opdi_complex *x, opdi_complex *y, opdi_complex *sums) {
+    const int thread = (int)threadIdx.x;
+    sums[2 * thread] = *x; sums[2 * thread + 1] = *y;
+    for (int half = OPDI_CU_LDL_THREADS / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (thread >= half) { continue; }
+        for (int i = 0; i < 2; i++) {
+            sums[2 * thread + i] = opdi_complex_add(sums[2 * thread + i], sums[2 * (thread + half) + i]);
+        }
+    }
+    if (thread == 0) { *x = sums[0]; *y = sums[1]; }
+}
+/* Returns whether pivots [n] are such as the factorization makes; thread 0 of the block calls it. */
+static __device__ bool opdi_cu_ldl_valid(const int32_t *pivots, int n, const opdi_cu_guard &guard) {
+    for (int k = 0; k < n; k++) {
+        const bool two = pivots[k] < 0;
+        const int64_t last = two ? k + 1 : k, other = (two ? -(int64_t)pivots[k] : pivots[k]) - 1;
+        if (other < last || other >= n || (two && (last == n || pivots[last] != pivots[k]))) {
+            guard.note(other, n);
+            return false;
+        }
+        k = (int)last;
+    }
+    return true;
+}
+/* Solves equations for x, a column in shared memory; the block's threads take part. */
+template <typename T> static __device__ void opdi_cu_ldl_solve_one(const T *a, const int32_t *pivots, int n,
+                                                                   bool hermitian, opdi_complex *x,
+                                                                   opdi_complex *sums) {
+    int size;
+    for (int k = 0; k < n; k += size) {
+        size = pivots[k] < 0 ? 2 : 1;
+        const int last = k + size - 1, other = (pivots[k] < 0 ? -pivots[k] : pivots[k]) - 1;
+        if (threadIdx.x == 0) {
+            const opdi_complex kept = x[last];
+            x[last] = x[other];
+            x[other] = kept;
+        }
+        __syncthreads();
+        for (int i = last + 1 + (int)threadIdx.x; i < n; i += OPDI_CU_LDL_THREADS) {
+            for (int j = k; j <= last; j++) {
+                x[i] = opdi_complex_sub(x[i], opdi_complex_mul(opdi_cu_ldl_get(a + (int64_t)i * n + j), x[j]));
+            }
+        }
+        __syncthreads();
+        if (threadIdx.x == 0 && size == 1) { x[k] = opdi_complex_div(x[k], opdi_cu_ldl_get(a + (int64_t)k * n + k)); }
+        if (threadIdx.x == 0 && size == 2) {      /* D is on the left: of the conjugates, if it is Hermitian */
+            opdi_complex top = opdi_cu_ldl_mirrored(x[k], hermitian), low = opdi_cu_ldl_mirrored(x[last], hermitian);
+            opdi_cu_ldl_pair(opdi_cu_ldl_get(a + (int64_t)k * n + k), opdi_cu_ldl_get(a + (int64_t)last * n + k),
+                             opdi_cu_ldl_get(a + (int64_t)last * n + last), hermitian, &top, &low);
+            x[k] = opdi_cu_ldl_mirrored(top, hermitian);
+            x[last] = opdi_cu_ldl_mirrored(low, hermitian);
+        }
+    }
+    for (int k = n - 1; k >= 0; k -= size) {
+        size = pivots[k] < 0 ? 2 : 1;
+        opdi_complex sum[2] = {opdi_complex_make(0, 0), opdi_complex_make(0, 0)};
+        __syncthreads();
+        for (int i = k + 1 + (int)threadIdx.x; i < n; i += OPDI_CU_LDL_THREADS) {
+            OPDI_CU_UNROLL
+            for (int j = 0; j < 2; j++) {
+                if (j == size) { continue; }
+                const opdi_complex of = opdi_cu_ldl_get(a + (int64_t)i * n + k - j);
+                sum[j] = opdi_complex_add(sum[j], opdi_complex_mul(opdi_cu_ldl_mirrored(of, hermitian), x[i]));
+            }
+        }
+        opdi_cu_ldl_sums(sum, sum + 1, sums);
+        if (threadIdx.x == 0) {
+            const int other = (pivots[k] < 0 ? -pivots[k] : pivots[k]) - 1;
+            x[k] = opdi_complex_sub(x[k], sum[0]);
+            if (size == 2) { x[k - 1] = opdi_complex_sub(x[k - 1], sum[1]); }
+            const opdi_complex kept = x[k];
+            x[k] = x[other];
+            x[other] = kept;
+        }
+    }
+    __syncthreads();
+}
+/* Solves equations with the factors a [batch, n, n] for x [batch, n, columns], one column in each block. */
+template <typename T> __global__ void __launch_bounds__(OPDI_CU_LDL_THREADS)
+opdi_cu_ldl_solve_kernel(const T *matrices, const int32_t *all_pivots, T *all, int n, int64_t columns, int64_t batch,
+                         bool hermitian, opdi_cu_guard guard) {
+    __shared__ opdi_complex sums[2 * OPDI_CU_LDL_THREADS];
+    __shared__ bool valid;
+    OPDI_CU_SHARED(shared);
+    opdi_complex *const x = (opdi_complex *)shared;
+    for (int64_t at = blockIdx.x; at < batch * columns; at += gridDim.x) {
+        const int64_t m = at / columns;
+        const int32_t *const pivots = all_pivots + m * n;
+        T *const own = all + m * n * columns + at % columns;
+        if (threadIdx.x == 0) { valid = opdi_cu_ldl_valid(pivots, n, guard); }
+        for (int i = (int)threadIdx.x; i < n; i += OPDI_CU_LDL_THREADS) { x[i] = opdi_cu_ldl_get(own + i * columns); }
+        __syncthreads();
+        if (valid) { opdi_cu_ldl_solve_one(matrices + m * n * n, pivots, n, hermitian, x, sums); }
+        for (int i = (int)threadIdx.x; i < n; i += OPDI_CU_LDL_THREADS) { opdi_cu_ldl_set(own + i * columns, x[i]); }
+        __syncthreads();
+    }
+}
+static bool opdi_cu_ldl_takes(const opd_tensor *a) {
+    return opd_ndim(a) >= 2 && opdi_cu_solver_kind(opd_dtype(a)) >= 0 && opd_numel(a) > 0 &&
+        opd_size(a, -1) <= OPDI_CU_LDL_MOST;
+}
+/* Runs the statements with T the C++ type of a dtype for which there are factorizations. */
+#define OPDI_CU_LDL_TYPES(dtype, T, ...) switch (dtype) { \
+        OPDI_CU_CASE(OPD_FLOAT32, float, T, __VA_ARGS__) OPDI_CU_CASE(OPD_FLOAT64, double, T, __VA_ARGS__) \
+        OPDI_CU_CASE(OPD_COMPLEX64, opdi_cu_c64, T, __VA_ARGS__) \
+        OPDI_CU_CASE(OPD_COMPLEX128, opdi_cu_c128, T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
+/* linalg_ldl_factor_ex.  The host waits only to check for errors. */
+static int opdi_cu_ldl_factor_of(opd_call *call) {
+    opd_tensor *const input = opd_arg_tensor(call, 0), *a, *pivots, *info;
+    const bool check = opd_arg_bool(call, 2);
+    if (!opdi_cu_ldl_takes(input)) { return opd_cpu_fallback(call); }
+    if (check ? opdi_cu_solver_begin(call) : opd_results_from_fake(call)) { return -1; }
+    const int64_t n = opd_size(input, -1), batch = opd_numel(input) / (n * n);
+    const bool hermitian = opd_arg_bool(call, 1) && opd_dtype_is_complex(opd_dtype(input));
+    a = opdi_cu_solver_copy(input);
+    pivots = opdi_cu_solver_new(input, 2, n, -1, OPD_INT32);
+    info = opdi_cu_solver_new(input, 2, -1, -1, OPD_INT32);
+    if (!a || !pivots || !info) { return -1; }
+    OPDI_CU_LDL_TYPES(opd_dtype(a), T, if (opdi_cu_launch(opdi_cu_ldl_factor<T>, opdi_cu_grid_rows(batch),
+        dim3(OPDI_CU_LDL_THREADS), 2 * (size_t)n * sizeof(opdi_complex), opdi_cu_data<T>(a),
+        opdi_cu_data<int32_t>(pivots), opdi_cu_data<int32_t>(info), (int)n, batch, hermitian)) { return -1; })
+    return (check && opdi_cu_solver_check(info, "linalg.ldl_factor_ex", input)) || opdi_cu_solver_return(call, 0, a) ||
+        opdi_cu_solver_return(call, 1, pivots) || opdi_cu_solver_return(call, 2, info) ? -1 : 0;
+}
+/* linalg_ldl_solve */
+static int opdi_cu_ldl_solve(opd_call *call) {
+    opd_tensor *factors = opd_arg_tensor(call, 0), *pivots = opd_arg_tensor(call, 1), *x;
+    if (!opdi_cu_ldl_takes(factors)) { return opd_cpu_fallback(call); }
+    if (opd_results_from_fake(call)) { return -1; }
+    opd_tensor *const out = opdi_cu_result(call, 0);
+    if (opd_numel(out) == 0) { return 0; }
+    const int64_t n = opd_size(factors, -1), columns = opd_size(out, -1), batch = opd_numel(out) / (n * columns);
+    const bool hermitian = opd_arg_bool(call, 3) && opd_dtype_is_complex(opd_dtype(factors));
+    x = opdi_cu_solver_copy(opdi_cu_solver_expanded(opd_arg_tensor(call, 2), out));
+    factors = x ? opdi_cu_solver_as(factors, 2, x) : NULL;
+    pivots = factors ? opdi_cu_solver_as(opd_to_dtype(pivots, OPD_INT32), 1, x) : NULL;
+    if (!pivots) { return -1; }
+    const opdi_cu_guard guard = opdi_cu_guard_of(call, "a pivot is not valid. Did you properly pass the result of "
+                                                 "ldl_factor?");
+    OPDI_CU_LDL_TYPES(opd_dtype(x), T, if (opdi_cu_launch(
+        opdi_cu_ldl_solve_kernel<T>, opdi_cu_grid_rows(batch * columns), dim3(OPDI_CU_LDL_THREADS),
+        (size_t)n * sizeof(opdi_complex), opdi_cu_data<const T>(factors), opdi_cu_data<const int32_t>(pivots),
+        opdi_cu_data<T>(x), (int)n, columns, batch, hermitian, guard)) { return -1; })
+    return opdi_cu_solver_return(call, 0, x);
+}
+static const opdi_cu_registration opdi_cu_table_ldl[] = {
+    {"linalg_ldl_factor_ex", opdi_cu_ldl_factor_of}, {"linalg_ldl_solve", opdi_cu_ldl_solve},
     {NULL, NULL}};
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:convolution convolution
@@ -18129,18 +18636,21 @@ struct opdi_cu_at_offsets {
     int64_t *to;                                  /* [2, n] */
     int n;
     opdi_cu_guard guard;
-    __device__ int64_t read(int which, int i) const {
-        return brief[which] ? static_cast<const int32_t *>(from[which])[i * step[which]]
-                            : static_cast<const int64_t *>(from[which])[i * step[which]];
+    /* Returns an offset.  The arrays get no index that is known only at run time, which would need memory. */
+    __device__ __forceinline__ int64_t read(bool keys, int i) const {
+        const void *const p = keys ? from[1] : from[0];
+        const int64_t at = i * (keys ? step[1] : step[0]);
+        return (keys ? brief[1] : brief[0]) ? static_cast<const int32_t *>(p)[at] : static_cast<const int64_t *>(p)[at];
     }
 };
 /* Copies the offsets of texts.  If some are wrong, notes a fault and writes zeros, so that no text has rows. */
 __global__ void opdi_cu_at_offsets_kernel(const opdi_cu_at_offsets o) {
     int good = 1;
     for (int i = (int)threadIdx.x; i < 2 * o.n; i += (int)blockDim.x) {
-        const int which = i >= o.n, at = i - which * o.n;
-        const int64_t x = o.read(which, at), before = at ? o.read(which, at - 1) : 0;
-        if (x < before || x > o.most[which] || (at == 0 && x != 0) || (at + 1 == o.n && x != o.most[which])) {
+        const bool keys = i >= o.n;
+        const int at = keys ? i - o.n : i;
+        const int64_t x = o.read(keys, at), before = at ? o.read(keys, at - 1) : 0, most = keys ? o.most[1] : o.most[0];
+        if (x < before || x > most || (at == 0 && x != 0) || (at + 1 == o.n && x != most)) {
             good = 0;
             o.guard.note(at, o.n);
         }
@@ -19799,6 +20309,394 @@ static void opdi_cu_special_register(opd_library *lib) {
     }
 }
 //----------------------------------------------------------------------------------------------------------------------
+//  >>cu:samples     random numbers from distributions, such as Poisson, binomial and gamma
+//
+//  The functions are the processor's: the texts of src/kernels/ and src/ops/make/.  Their numbers are the same, bit for
+//  bit, because each operation is rounded separately, and because they call no function of CUDA that the processor has
+//  in another form.  A thread draws one number after the other, each from its own stream of random words.
+//----------------------------------------------------------------------------------------------------------------------
+
+/* A double.  Products are not fused with sums. */
+struct opdi_cu_exact {
+    double v;
+    opdi_cu_exact() = default;
+    __device__ __forceinline__ opdi_cu_exact(double v_) : v(v_) {}
+    typedef const opdi_cu_exact &in;
+    __device__ __forceinline__ friend opdi_cu_exact operator-(in a) { return -a.v; }
+#if defined(OPD_CUDA_EMULATED)
+    friend opdi_cu_exact operator+(in a, in b) { return a.v + b.v; }
+    friend opdi_cu_exact operator-(in a, in b) { return a.v - b.v; }
+    friend opdi_cu_exact operator*(in a, in b) { return a.v * b.v; }
+    friend opdi_cu_exact operator/(in a, in b) { return a.v / b.v; }
+    friend opdi_cu_exact sqrt(in a) { return ::sqrt(a.v); }
+#else
+    __device__ __forceinline__ friend opdi_cu_exact operator+(in a, in b) { return __dadd_rn(a.v, b.v); }
+    __device__ __forceinline__ friend opdi_cu_exact operator-(in a, in b) { return __dsub_rn(a.v, b.v); }
+    __device__ __forceinline__ friend opdi_cu_exact operator*(in a, in b) { return __dmul_rn(a.v, b.v); }
+    __device__ __forceinline__ friend opdi_cu_exact operator/(in a, in b) { return __ddiv_rn(a.v, b.v); }
+    __device__ __forceinline__ friend opdi_cu_exact sqrt(in a) { return __dsqrt_rn(a.v); }
+#endif
+    __device__ __forceinline__ opdi_cu_exact &operator+=(in b) { return *this = *this + b; }
+    __device__ __forceinline__ opdi_cu_exact &operator-=(in b) { return *this = *this - b; }
+    __device__ __forceinline__ opdi_cu_exact &operator*=(in b) { return *this = *this * b; }
+    __device__ __forceinline__ opdi_cu_exact &operator/=(in b) { return *this = *this / b; }
+    __device__ __forceinline__ void operator++(int) { *this += 1; }
+    __device__ __forceinline__ friend bool operator<(in a, in b) { return a.v < b.v; }
+    __device__ __forceinline__ friend bool operator>(in a, in b) { return a.v > b.v; }
+    __device__ __forceinline__ friend bool operator<=(in a, in b) { return a.v <= b.v; }
+    __device__ __forceinline__ friend bool operator>=(in a, in b) { return a.v >= b.v; }
+    __device__ __forceinline__ friend bool operator==(in a, in b) { return a.v == b.v; }
+    __device__ __forceinline__ friend bool isnan(in a) { return a.v != a.v; }
+    __device__ __forceinline__ friend bool isinf(in a) { return ::fabs(a.v) == (double)INFINITY; }
+    __device__ __forceinline__ friend opdi_cu_exact fabs(in a) { return ::fabs(a.v); }
+    __device__ __forceinline__ friend opdi_cu_exact floor(in a) { return ::floor(a.v); }
+    __device__ __forceinline__ friend opdi_cu_exact ceil(in a) { return ::ceil(a.v); }
+    __device__ __forceinline__ friend opdi_cu_exact fmin(in a, in b) { return ::fmin(a.v, b.v); }
+    __device__ __forceinline__ friend opdi_cu_exact fmax(in a, in b) { return ::fmax(a.v, b.v); }
+};
+static __device__ __forceinline__ opdi_cu_exact opdi_cu_fused(opdi_cu_exact a, opdi_cu_exact b, opdi_cu_exact c) {
+    return fma(a.v, b.v, c.v);
+}
+static __device__ __forceinline__ uint64_t opdi_bits64(opdi_cu_exact x) {
+    uint64_t bits;
+    memcpy(&bits, &x.v, sizeof bits);
+    return bits;
+}
+static __device__ __forceinline__ opdi_cu_exact opdi_double(uint64_t bits) {
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+static __device__ __forceinline__ void opdi_philox(uint64_t key, uint64_t high, uint64_t low, uint32_t *out /*[4]*/) {
+    opdi_cu_philox(key, low, out, high);
+}
+#define OPDI_FMA(a, b, c) opdi_cu_fused(a, b, c)
+#define double opdi_cu_exact                      /* in the processor's texts */
+/* src/kernels/double_functions.typed.h */
+/* Logarithm, sine, cosine, and parts of e^x, for the processor (kernels.h) and CUDA (samples.cu), with the same bits on
+   both. */
+
+#define OPDI_MAGIC_F64 6755399441055744.0         /* 1.5 * 2^52, see OPDI_MAGIC */
+#define OPDI_MAGIC_EXP64 (OPDI_MAGIC_F64 + 2046)
+OPDI_LOOPS_BEGIN
+/* Splits x = m * 2^e, m in [sqrt(1/2), sqrt(2)): returns m, and sets *exponent to e.  x is positive and normal.  The
+   exponent is converted to a double by writing it into the low bits of 2^52. */
+OPDI_ALWAYS double opdi_split_f64(double x, double *exponent) {
+    const uint64_t bits = opdi_bits64(x) - 0x3fe6a09e667f3bcdu;
+    *exponent = opdi_double(((bits >> 52) ^ 0x800u) | 0x4330000000000000u) - 4503599627372544.0;
+    return opdi_double((bits & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu);
+}
+/* Returns y * 2^n for |n| <= 1100, where t ends with the last 12 bits of n + 2046.  2^n is applied in two factors,
+   so that very large and very small results are rounded only once. */
+OPDI_ALWAYS double opdi_scale_f64(double y, double t) {
+    const uint64_t count = opdi_bits64(t), half = count >> 1;
+    return y * opdi_double(half << 52) * opdi_double((count - half) << 52);
+}
+/* Returns r with x = n * ln(2) + r for an integer n.  Sets the last 12 bits of *t to the last bits of n + 2046. */
+OPDI_ALWAYS double opdi_exp_rest(double x, double *t) {
+    *t = OPDI_FMA(x, 1.4426950408889634, OPDI_MAGIC_EXP64);
+    const double k = OPDI_MAGIC_EXP64 - *t;
+    return OPDI_FMA(k, 1.90821492927058770002e-10, OPDI_FMA(k, 0.69314718036912381649, x));
+}
+/* Returns P(z), with which log(1 + f) is f - (f^2 / 2 - s * (f^2 / 2 + z * P(z))) for s = f / (2 + f) and z = s^2. */
+OPDI_ALWAYS double opdi_log_series(double z) {
+    double p = OPDI_FMA(0.14617498693915612, z, 0.1533163669954134);
+    p = OPDI_FMA(p, z, 0.18182891680439894);
+    p = OPDI_FMA(p, z, 0.22222211099711292);
+    p = OPDI_FMA(p, z, 0.28571428626190487);
+    p = OPDI_FMA(p, z, 0.39999999999899033);
+    return OPDI_FMA(p, z, 0.666666666666667);
+}
+/* Returns log((1 + f) * 2^e), with 1 + f and e from opdi_split_f64.  The error is at most 1 ulp. */
+OPDI_ALWAYS double opdi_log_parts_f64(double f, double e) {
+    const double s = f / (2.0 + f), z = s * s, half = 0.5 * f * f;
+    const double rest = OPDI_FMA(s, OPDI_FMA(z, opdi_log_series(z), half), e * 2.8235290563031577e-13);
+    return OPDI_FMA(e, 0.693147180559663, f - (half - rest));
+}
+/* Returns log(a) for any number. */
+OPDI_ALWAYS double opdi_log1_f64(double a) {
+    const bool tiny = a < 2.2250738585072014e-308;
+    double e;
+    const double f = opdi_split_f64(tiny ? a * 18014398509481984.0 : a, &e) - 1.0;
+    double y = opdi_log_parts_f64(f, e - (tiny ? 54.0 : 0.0));
+    y = a < HUGE_VAL ? y : a;                              /* inf and NaN are returned */
+    y = a < 0.0 ? (double)NAN : y;
+    return a == 0.0 ? -HUGE_VAL : y;
+}
+OPDI_LOOPS_END
+/* opdi_trig1_f64 returns sin(x) if `shift` is 0, cos(x) if it is 1, for |x| < 2^20, within 1.5 ulp.  It finds n and r
+   with x = n * pi/2 + r.  For r, it subtracts n times each of three constants, whose sum is pi/2, by OPDI_FMA (a * b +
+   c, rounded once). */
+#define OPDI_TRIG_MAX_F64 1048576.0
+OPDI_LOOPS_BEGIN
+OPDI_ALWAYS double opdi_trig1_f64(double x, uint64_t shift) {
+    const double t = OPDI_FMA(x, 0.63661977236758134308, OPDI_MAGIC_F64), k = OPDI_MAGIC_F64 - t;
+    const uint64_t count = opdi_bits64(t) + shift;
+    double r = OPDI_FMA(k, 1.5707963267948966, x);
+    r = OPDI_FMA(k, 6.123233995736766e-17, r);
+    r = OPDI_FMA(k, -1.4973849048591698e-33, r);
+    const double z = r * r;
+    double sum = OPDI_FMA(1.5918115263265747e-10, z, -2.5051131650235178e-08);
+    sum = OPDI_FMA(sum, z, 2.7557316101617874e-06);
+    sum = OPDI_FMA(sum, z, -0.00019841269836756774);
+    sum = OPDI_FMA(sum, z, 0.008333333333330948);
+    sum = OPDI_FMA(sum, z, -0.16666666666666666);
+    sum = OPDI_FMA(sum, z * r, r);
+    double c = OPDI_FMA(-1.1382623647474462e-11, z, 2.087614614655861e-09);
+    c = OPDI_FMA(c, z, -2.7557317271145144e-07);
+    c = OPDI_FMA(c, z, 2.480158729876456e-05);
+    c = OPDI_FMA(c, z, -0.0013888888888887398);
+    c = OPDI_FMA(c, z, 0.041666666666666664);
+    const double half = 0.5 * z, one = 1.0 - half;
+    c = one + OPDI_FMA(c, z * z, 1.0 - one - half);
+    return opdi_double(opdi_bits64(count & 1u ? c : sum) ^ (count & 2u) << 62);
+}
+OPDI_LOOPS_END
+/* src/ops/make/samples.typed.h */
+/* Random numbers from distributions, for the processor (distributions.c) and CUDA (samples.cu), with the same bits on
+   both. */
+
+/* The distributions that opdi_sample draws from, with one parameter or two. */
+typedef enum opdi_sample_kind {
+    OPDI_SAMPLE_POISSON, OPDI_SAMPLE_GEOMETRIC, OPDI_SAMPLE_BINOMIAL, OPDI_SAMPLE_CAUCHY, OPDI_SAMPLE_LOG_NORMAL,
+    OPDI_SAMPLE_GAMMA, OPDI_SAMPLE_LOG_GAMMA, OPDI_SAMPLES
+} opdi_sample_kind;
+/* A stream of random words for one element, which Philox computes in groups of four.  turn: the number of groups so
+   far.  kept: two words of the last group, if they have not been used. */
+typedef struct opdi_stream { uint64_t key, place, turn, kept; bool full; } opdi_stream;
+
+/* These functions give the same bits on every machine.  The functions of the C library do not. */
+OPDI_SHARED_TEXT double opdi_same_log(double x) { return opdi_log1_f64(x); }
+/* Returns e^x, with the Taylor series of e^r to r^13.  opdi_exp1_f64 may change, but random numbers may not. */
+OPDI_SHARED_TEXT double opdi_same_exp(double x) {
+    double t, q = 1.0 / 6227020800, factorial = 479001600;
+    const double r = opdi_exp_rest(x > 710.0 ? 710.0 : x < -746.0 ? -746.0 : x, &t);
+    for (int k = 12; k > 1; k--) {
+        q = OPDI_FMA(q, r, 1 / factorial);
+        factorial /= k;
+    }
+    return opdi_scale_f64(OPDI_FMA(q, r * r, r) + 1.0, t);
+}
+OPDI_SHARED_TEXT double opdi_same_cos(double x) { return opdi_trig1_f64(x, 1); }
+OPDI_SHARED_TEXT double opdi_same_tan(double x) { return opdi_trig1_f64(x, 0) / opdi_trig1_f64(x, 1); }
+OPDI_SHARED_TEXT double opdi_same_log1p(double x) {
+    const double sum = 1 + x, part = sum - 1;
+    return fabs(part) > 0 ? opdi_same_log(sum) * (x / part) : x;
+}
+
+/* Returns a uniform random number in (0, 1) with 52 random bits. */
+OPDI_SHARED_TEXT double opdi_stream_next(opdi_stream *stream) {
+    uint64_t bits = stream->kept;
+    if (!stream->full) {
+        uint32_t words[4];
+        opdi_philox(stream->key, stream->turn++, stream->place, words);
+        bits = (uint64_t)words[1] << 32 | words[0];
+        stream->kept = (uint64_t)words[3] << 32 | words[2];
+    }
+    stream->full = !stream->full;
+    return ((double)(bits >> 12) + 0.5) * 2.220446049250313e-16;
+}
+OPDI_SHARED_TEXT double opdi_stream_normal(opdi_stream *stream) {
+    const double radius = sqrt(-2 * opdi_same_log(opdi_stream_next(stream)));
+    return radius * opdi_same_cos(6.28318530717958647693 * opdi_stream_next(stream));
+}
+
+/* Returns the logarithm of the Poisson probability mean^k e^-mean / k!, where k is a whole number.  For k below 10,
+   adds up logarithms.  Otherwise computes k (log(1 + x) - x) with x = mean / k - 1, and Stirling's formula for the
+   rest, so that no large numbers are subtracted from each other. */
+OPDI_SHARED_LARGE double opdi_poisson_log(double k, double mean) {
+    if (k < 10) {
+        double term = -mean;
+        for (int i = 1; i <= k; i++) { term += opdi_same_log(mean / i); }
+        return term;
+    }
+    const double x = (mean - k) / k, inverse = 1 / (k * k);
+    const double rest = (1 / 12.0 - inverse * (1 / 360.0 - inverse * (1 / 1260.0 - inverse / 1680))) / k;
+    return k * (opdi_same_log1p(x) - x) - 0.5 * opdi_same_log(6.28318530717958647693 * k) - rest;
+}
+/* Returns a Poisson random number.  For means below 10, multiplies uniform random numbers until their product is at
+   most e^-mean.  Otherwise uses the method of W. Hoermann, The transformed rejection method for generating Poisson
+   random variables. */
+OPDI_SHARED_TEXT double opdi_sample_poisson(opdi_stream *stream, double mean, double unused) {
+    (void)unused;
+    if (mean == 0) { return 0; }                      /* mean may also be -0 */
+    if (!(mean > 0) || isinf(mean)) { return mean; }
+    if (mean < 10) {
+        const double limit = opdi_same_exp(-mean);
+        double count = 0;
+        for (double product = opdi_stream_next(stream); product > limit; product *= opdi_stream_next(stream)) {
+            count++;
+        }
+        return count;
+    }
+    const double b = 0.931 + 2.53 * sqrt(mean), a = -0.059 + 0.02483 * b, alpha = 1.1239 + 1.1328 / (b - 3.4);
+    const double sure = 0.9277 - 3.6224 / (b - 2);
+    for (;;) {
+        const double u = opdi_stream_next(stream) - 0.5, v = opdi_stream_next(stream), edge = 0.5 - fabs(u);
+        const double k = floor((2 * a / edge + b) * u + mean + 0.43);
+        if (edge >= 0.07 && v <= sure) { return k; }
+        if (k < 0 || (edge < 0.013 && v > edge)) { continue; }
+        if (opdi_same_log(v * alpha / (a / (edge * edge) + b)) <= opdi_poisson_log(k, mean)) { return k; }
+    }
+}
+/* Returns the number of trials up to and including the first success, which each trial has with probability p. */
+OPDI_SHARED_TEXT double opdi_sample_geometric(opdi_stream *stream, double p, double unused) {
+    (void)unused;
+    return fmax(ceil(opdi_same_log(opdi_stream_next(stream)) / opdi_same_log1p(-p)), 1);
+}
+/* Returns a binomial random number: the number of successes in `count` trials, each of which succeeds with probability
+   p.  Requires p <= 0.5 and count * p >= 10.  Uses transformed rejection (W.  Hoermann, The generation of binomial
+   random variates, 1993).  The probability of k is, up to a constant factor, the product of the Poisson probabilities
+   of k and of count - k. */
+OPDI_SHARED_TEXT double opdi_sample_binomial_large(opdi_stream *stream, double count, double p) {
+    const double mean = count * p, others = count * (1 - p), deviation = sqrt(mean * (1 - p));
+    const double b = 1.15 + 2.53 * deviation, a = -0.0873 + 0.0248 * b + 0.01 * p, sure = 0.92 - 4.2 / b;
+    const double alpha = (2.83 + 5.1 / b) * deviation, mode = floor((count + 1) * p);
+    const double most = opdi_poisson_log(mode, mean) + opdi_poisson_log(count - mode, others);
+    for (;;) {
+        const double u = opdi_stream_next(stream) - 0.5, v = opdi_stream_next(stream), edge = 0.5 - fabs(u);
+        const double k = floor((2 * a / edge + b) * u + mean + 0.5);
+        if (k < 0 || k > count) { continue; }
+        if (edge >= 0.07 && v <= sure) { return k; }
+        if (opdi_same_log(v * alpha / (a / (edge * edge) + b)) <=
+            opdi_poisson_log(k, mean) + opdi_poisson_log(count - k, others) - most) { return k; }
+    }
+}
+/* Returns the number of successes in `count` trials, each of which succeeds with probability p.  If fewer than 10
+   successes (or failures) are expected, jumps from one success (or failure) to the next. */
+OPDI_SHARED_TEXT double opdi_sample_binomial(opdi_stream *stream, double count, double p) {
+    if (isnan(count) || isnan(p)) { return NAN; }
+    if (count <= 0 || p <= 0) { return 0; }
+    if (p >= 1 || isinf(count)) { return count; }
+    count = floor(count);
+    const double less = fmin(p, 1 - p);
+    double found = 0;
+    if (count * less >= 10) { found = opdi_sample_binomial_large(stream, count, less); }
+    else {
+        double at = opdi_sample_geometric(stream, less, 0);
+        for (; at <= count; at += opdi_sample_geometric(stream, less, 0)) { found++; }
+    }
+    return p <= 0.5 ? found : count - found;
+}
+OPDI_SHARED_TEXT double opdi_sample_cauchy(opdi_stream *stream, double median, double sigma) {
+    return median + sigma * opdi_same_tan(3.14159265358979323846 * (opdi_stream_next(stream) - 0.5));
+}
+OPDI_SHARED_TEXT double opdi_sample_log_normal(opdi_stream *stream, double mean, double deviation) {
+    return opdi_same_exp(mean + deviation * opdi_stream_normal(stream));
+}
+/* Returns a number x such that x * exp(*scale) is a gamma random number (G.  Marsaglia and W.  Tsang, A simple method
+   for generating gamma variables, 2000).  If shape is below 1, x is drawn for shape + 1, and the factor exp(*scale)
+   corrects this.  That factor may be too small for a double.  Otherwise *scale is 0. */
+OPDI_SHARED_TEXT double opdi_draw_gamma(opdi_stream *stream, double shape, double *scale) {
+    *scale = 0;
+    if (!(shape > 0) || isinf(shape)) { return shape < 0 ? NAN : shape; }
+    if (shape < 1) {
+        *scale = opdi_same_log(opdi_stream_next(stream)) / shape;
+        shape += 1;
+    }
+    const double d = shape - 1 / 3.0, c = 1 / sqrt(9 * d);
+    for (;;) {
+        const double x = opdi_stream_normal(stream), root = 1 + c * x, cube = root * root * root;
+        if (root <= 0) { continue; }
+        const double u = opdi_stream_next(stream);
+        if (u < 1 - 0.0331 * x * x * x * x) { return d * cube; }
+        if (opdi_same_log(u) < 0.5 * x * x + d * (1 - cube + opdi_same_log(cube))) { return d * cube; }
+    }
+}
+OPDI_SHARED_TEXT double opdi_sample_gamma(opdi_stream *stream, double shape, double unused) {
+    double scale;
+    const double value = opdi_draw_gamma(stream, shape, &scale);
+    (void)unused;
+    return value * opdi_same_exp(scale);
+}
+OPDI_SHARED_TEXT double opdi_sample_log_gamma(opdi_stream *stream, double shape, double unused) {
+    double scale;
+    const double value = opdi_draw_gamma(stream, shape, &scale);
+    (void)unused;
+    const double result = opdi_same_log(value) + scale;
+    return result < -DBL_MAX ? -DBL_MAX : result;    /* if all logarithms were -infinity, their softmax would be NaN */
+}
+#undef double
+
+/* The task of drawing n numbers.  first, second: the parameters of each number, of dtype `type`, or NULL: then a and b
+   are the parameters of all numbers.  wide: out is float64, not float32.  The guard notes a Poisson rate below 0. */
+struct opdi_cu_sampling {
+    void *out;
+    const void *first, *second;
+    double a, b;
+    uint64_t key, at;
+    int64_t n;
+    int32_t type;
+    bool wide;
+    opdi_cu_guard guard;
+};
+template <int KIND> static __device__ __forceinline__ opdi_cu_exact opdi_cu_sample(opdi_stream *s, opdi_cu_exact first,
+                                                                                   opdi_cu_exact second) {
+    return KIND == OPDI_SAMPLE_POISSON ? opdi_sample_poisson(s, first, second)
+        : KIND == OPDI_SAMPLE_GEOMETRIC ? opdi_sample_geometric(s, first, second)
+        : KIND == OPDI_SAMPLE_BINOMIAL ? opdi_sample_binomial(s, first, second)
+        : KIND == OPDI_SAMPLE_CAUCHY ? opdi_sample_cauchy(s, first, second)
+        : KIND == OPDI_SAMPLE_LOG_NORMAL ? opdi_sample_log_normal(s, first, second)
+        : KIND == OPDI_SAMPLE_GAMMA ? opdi_sample_gamma(s, first, second) : opdi_sample_log_gamma(s, first, second);
+}
+/* state: in a capture, the generator's key and the position from which s.at is counted, or NULL. */
+template <int KIND> __global__ void __launch_bounds__(256) opdi_cu_sample_kernel(const opdi_cu_sampling s,
+                                                                                 const uint64_t *state) {
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    const uint64_t at = s.at + (state ? state[1] : 0);
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < s.n; i += step) {
+        opdi_stream stream;
+        stream.key = state ? state[0] : s.key;
+        stream.place = at / 4 + (uint64_t)i;
+        stream.turn = stream.kept = 0;
+        stream.full = false;
+        const double first = s.first ? opdi_cu_load_as<double>(s.first, i, s.type) : s.a;
+        const double second = s.second ? opdi_cu_load_as<double>(s.second, i, s.type) : s.b;
+        if (KIND == OPDI_SAMPLE_POISSON && !(first >= 0)) { s.guard.note(i, s.n); }
+        const double x = opdi_cu_sample<KIND>(&stream, first, second).v;
+        if (s.wide) { ((double *)s.out)[i] = x; } else { ((float *)s.out)[i] = (float)x; }
+    }
+}
+template <int KIND> static int opdi_cu_sample_on(int kind, const opdi_cu_sampling &s, const uint64_t *state) {
+    if constexpr (KIND < OPDI_SAMPLES) {
+        return kind != KIND ? opdi_cu_sample_on<KIND + 1>(kind, s, state)
+            : opdi_cu_launch(opdi_cu_sample_kernel<KIND>, opdi_cu_grid(s.n, 256), dim3(256), 0, s, state);
+    }
+    return opd_fail(OPD_ERROR_KERNEL, "opd_cuda::sample: no distribution has number %d", kind);
+}
+/* Runs sample(Tensor like, int kind, Tensor? first, Tensor? second, float a, float b, bool wide, Generator? generator)
+   -> Tensor: numbers with like's sizes from the distribution `kind`, an opdi_sample_kind, of dtype float64 or, if
+   `wide` is false, float32.  The parameters have one dtype, and are broadcast. */
+static int opdi_cu_sample_run(opd_call *call) {
+    opd_tensor *const like = opd_arg_tensor(call, 0), *of[2] = {opd_arg_tensor(call, 2), opd_arg_tensor(call, 3)}, *out;
+    const opd_ints sizes = opd_ints_of(opd_sizes(like), opd_ndim(like));
+    const opd_value generator = opd_arg_value(call, 7);
+    const uint64_t *state = NULL;
+    opdi_cu_sampling s = opdi_cu_sampling();
+    opd_draw draw;
+    for (int i = 0; i < 2; i++) {
+        if (!of[i]) { continue; }
+        s.type = (int32_t)opd_dtype(of[i]);
+        if (!(of[i] = opd_contiguous(opd_expand(of[i], sizes)))) { return -1; }
+    }
+    s.wide = opd_arg_bool(call, 6);
+    if (!(out = opdi_cu_new(sizes, s.wide ? OPD_FLOAT64 : OPD_FLOAT32))) { return -1; }
+    memset(&draw, 0, sizeof draw);
+    draw.generator = generator.tag == OPD_TAG_OBJECT ? (opd_generator *)generator.u.object : NULL;
+    draw.words = 4 * opd_numel(like);
+    draw.at = opd_generator_take(draw.generator, draw.words, &draw.key);
+    if (opdi_cu_sequence_of(opdi_cu_current(), &draw, &state)) { return -1; }
+    s.out = opdi_cu_data<void>(out);
+    s.first = of[0] ? opdi_cu_data<void>(of[0]) : NULL;
+    s.second = of[1] ? opdi_cu_data<void>(of[1]) : NULL;
+    s.a = opd_arg_double(call, 4); s.b = opd_arg_double(call, 5);
+    s.key = draw.key; s.at = draw.at; s.n = opd_numel(like);
+    s.guard = opdi_cu_guard_of(call, "invalid Poisson rate, expected rate to be non-negative");
+    s.guard.op = opd_find("aten::poisson");       /* the only operator whose kernel notes faults */
+    if (!s.guard.op || (s.n > 0 && opdi_cu_sample_on<0>((int)opd_arg_int(call, 1), s, state))) { return -1; }
+    return opd_return_tensor(call, out);
+}
+//----------------------------------------------------------------------------------------------------------------------
 //  >>cu:optimizers  steps of optimizers
 //
 //  A list of tensors is processed in few launches, as in >>cu:lists.  Numbers on the device (steps, scales, learning
@@ -20458,7 +21356,7 @@ static const opdi_cu_registration *const opdi_cu_rows[] = {
     opdi_cu_table_random, opdi_cu_table_reductions, opdi_cu_table_softmax, opdi_cu_table_scans, opdi_cu_table_indexing,
     opdi_cu_table_pooling, opdi_cu_table_resampling, opdi_cu_table_filters, opdi_cu_table_losses,
     opdi_cu_table_ctc, opdi_cu_table_distances, opdi_cu_table_matmul,
-    opdi_cu_table_fft, opdi_cu_table_solver, opdi_cu_table_triangles,
+    opdi_cu_table_fft, opdi_cu_table_solver, opdi_cu_table_triangles, opdi_cu_table_ldl,
     opdi_cu_table_convolution, opdi_cu_table_attention, opdi_cu_table_recurrent, opdi_cu_table_optimizers};
 
 /* Operators that only the library itself calls, of namespace opd_cuda: their schemas and kernels. */
@@ -20469,6 +21367,8 @@ static const opdi_cu_own opdi_cu_own_rows[] = {
      opdi_cu_rms_norm},
     {"rms_norm_backward", "rms_norm_backward(Tensor g, Tensor x, Tensor? w, Tensor rstd, int n, bool need, Tensor? r) "
      "-> (Tensor, Tensor)", opdi_cu_rms_norm_backward},
+    {"layer_norm_sum", "layer_norm_sum(Tensor x, Tensor r, Tensor? w, Tensor? b, int n, float eps) -> (Tensor, Tensor)",
+     opdi_cu_layer_norm_sum},
     {"linear_relu", "linear_relu(Tensor bias, Tensor a, Tensor b) -> Tensor", opdi_cu_linear_relu},
     {"scaled_mm", "scaled_mm(Tensor a, Tensor b, Tensor left, Tensor right, Tensor? bias, int kinds, int dtype, bool "
      "fast) -> Tensor", opdi_cu_scaled_mm},
@@ -20477,6 +21377,8 @@ static const opdi_cu_own opdi_cu_own_rows[] = {
      opdi_cu_cross_entropy},
     {"cross_entropy_backward", "cross_entropy_backward(Tensor g, Tensor x, Tensor target, Tensor lse, Tensor total, "
      "int reduction, int ignore) -> Tensor", opdi_cu_cross_entropy_backward},
+    {"sample", "sample(Tensor like, int kind, Tensor? first, Tensor? second, float a, float b, bool wide, Generator? "
+     "generator) -> Tensor", opdi_cu_sample_run},
     {"attention_dropout", "attention_dropout(Tensor q, Tensor k, Tensor v, Tensor? mask, float p, bool causal, float "
      "scale) -> (Tensor, Tensor, Tensor)", opdi_cu_attention_dropout},
     {"attention_dropout_backward", "attention_dropout_backward(Tensor g, Tensor q, Tensor k, Tensor v, Tensor out, "

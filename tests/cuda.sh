@@ -211,6 +211,7 @@ check_cuda_emulated_solvers() {
     OPD_EMU_CUSOLVER_JACOBI=1 ran "$tmp/emulated" solvers_with_free_signs
     quiet $quick -std=c++17 -O1 -shared -fPIC -DOLD "$root/tests/cuda/cusolver.cpp" -o "$tmp/cusolver_old.so"
     OPD_CUSOLVER="$tmp/cusolver_old.so" ran "$tmp/emulated" solvers_with_free_signs
+    OPD_TEST_OLD_CUSOLVER=1 OPD_TEST_CUSOLVER=1 OPD_CUSOLVER="$tmp/cusolver_old.so" ran "$tmp/emulated" solvers_of_eigenvalues
     OPD_CUSOLVER=libm.so.6 ran "$tmp/emulated" solvers triangular linalg aten::inverse det cholesky lu_ qr svd
 }
 # A newer GPU, with code that is compiled only for 7.5, which has no tensor cores for bfloat16, or for 8.0, which has no

@@ -31,10 +31,11 @@ usage() {
     [ -f "$tmp/usage" ] || "$CUOBJDUMP" -res-usage "$object" 2>/dev/null |
         awk '$1 == "Function" { f = $2; sub(/:$/, "", f) } match($0, /STACK:[0-9]+/) { print f, substr($0, RSTART + 6, RLENGTH - 6) }' >"$tmp/usage"
 }
-# formula NAME: prints the number of a pointwise formula, which the names of its kernels contain.
+# formula NAME: prints the number of a pointwise formula, which the names of its kernels contain.  With OPD_STATIC, the
+# program needs no library.
 formula() {
     printf '#include "opdispatch.h"\n#include <stdio.h>\nint main(void) { printf("%%d", (int)OPD_FORMULA_%s); return 0; }\n' "$1" >"$tmp/f.c"
-    $CC -I"$root" "$tmp/f.c" -o "$tmp/f" && "$tmp/f"
+    { $CC -DOPD_STATIC -w -I"$root" "$tmp/f.c" -o "$tmp/f" && "$tmp/f"; } || echo "no number of the formula $1"
 }
 # code PATTERN: prints the instructions of the kernels whose names match, with a line "== FUNCTION" before each kernel.
 code() {
@@ -86,15 +87,19 @@ short='(f|6__half|13__nv_bfloat16)'
 
 # Kernels use no stack: no registers are spilled, and all arrays are in registers.  Exceptions are float64 in a few
 # kernels, the range reduction of sine, cosine and tangent (also in normal random numbers, in sinc, in special functions
-# and in functions of complex numbers), and attention of float32, which reads a few addresses from the stack once for
-# each 64 keys.
+# and in functions of complex numbers), remainders and quotients of mixed dtypes, which keep one number there, equations
+# with L D L^T, in which one thread keeps numbers there while it divides, and attention of float32, which reads a few
+# addresses from the stack once for each 64 keys.
 check_cuda_code_stack() {
     missing && return
     usage
-    awk -v sines="$(formula sin)|$(formula cos)|$(formula tan)|$(formula sinc)" '
+    awk -v sines="$(formula sin)|$(formula cos)|$(formula tan)|$(formula sinc)" \
+        -v quotients="$(formula remainder)|$(formula div_trunc_f16)|$(formula div_trunc_bf16)" '
         $2 == 0 { next }
         $1 ~ "pointwise_[a-z]+ILi(" sines ")E" || $1 ~ /opdi_cu_draw_floats|opdi_cu_grid_place/ { next }
         $1 ~ /opdi_cu_(special|complex)_kernel|scan_columnsI15opdi_cu_pair_of/ && $2 <= 48 { next }
+        $1 ~ "pointwise_generalILi(" quotients ")Ef" && $2 <= 8 { next }
+        $1 ~ /opdi_cu_ldl_solve_kernel/ && $2 <= 48 { next }
         $1 ~ /attention_float_kernelILi64E/ && $2 <= 64 { next }
         $1 ~ /pointwise_[a-z]+ILi[0-9]+Ed|softmax(_backward)?_rowsId/ && $2 <= 32 { next }
         { print $1 ": " $2 " bytes of stack" }' "$tmp/usage"
@@ -103,8 +108,8 @@ check_cuda_code_stack() {
 check_cuda_code_wide_loads() {
     missing && return
     at_least 4 "opdi_cu_pointwise_flatILi($(formula add)|$(formula mul))Ef$short"
-    at_least 2 "opdi_cu_pointwise_flatILi$(formula exp)Eff"
-    at_least 1 "opdi_cu_pointwise_flatILi$(formula exp)Ef$short"
+    at_least 2 "opdi_cu_pointwise_heavyILi$(formula exp)Eff"
+    at_least 1 "opdi_cu_pointwise_heavyILi$(formula exp)Ef$short"
     at_least 4 'opdi_cu_copy_sameI[htjm]E'
     at_least 4 'opdi_cu_softmax_rowsIfLi4ELi4E|opdi_cu_norm_rowsI(fLi4|6__halfLi8)ELi4E'
     at_least 2 'opdi_cu_softmax_rowsI(6__half|13__nv_bfloat16)Li8ELi2E'
@@ -113,7 +118,7 @@ check_cuda_code_wide_loads() {
 check_cuda_code_wide_stores() {
     missing && return
     with 2 'STG.E.128' "opdi_cu_pointwise_flatILi($(formula add)|$(formula mul))Ef$short"
-    with 1 'STG.E.128' "opdi_cu_pointwise_flatILi$(formula exp)Ef$short"
+    with 1 'STG.E.128' "opdi_cu_pointwise_heavyILi$(formula exp)Ef$short"
     with 4 'STG.E.128' 'opdi_cu_copy_sameI[htjm]E'
     with 2 'STG.E.128' 'opdi_cu_(softmax|norm)_rowsI(fLi4|6__halfLi8)ELi2E'
     with 1 'STG.E.128' 'opdi_cu_conv_tc_kernel'

@@ -279,7 +279,6 @@ five float8 dtypes are mainly for storage | product/test_limits.c stored_dtypes
 results of casts equal PyTorch's, bit for bit | types/test_dtypes_stored.c casts_are_pytorchs
 .npy has no complex32 and no float8 | product/test_limits.c stored_dtypes
 "add_cpu" not implemented for 'float8_e4m3fn' | product/test_limits.c stored_dtypes
-no GPU kernels for eigenvalues of matrices that are not symmetric | src/cuda/losses.cu: {"linalg_eig", opd_cpu_fallback}
 matrix factorisations if there is no cuSOLVER | cuda/solver_tests.h solvers_of_all_kinds
 and Fourier transforms if there is no cuFFT | cuda/texts_tests.h fft_of_all_kinds
 safetensors, GGUF, .npy, .npz and the library's own graphs | files/test_exchange.c files_read_by_numpy_and_safetensors

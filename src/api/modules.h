@@ -225,6 +225,14 @@ OPD_NEW opd_tensor *opd_rotary_embedding(opd_tensor *x, opd_tensor *cosines, opd
    the results.  Any thread may call this.  Follows torch.nn.functional.rms_norm after torch.add. */
 OPD_NEW opd_tensor *opd_add_rms_norm(opd_tensor *x, opd_tensor *residual, opd_ints normalized_shape, opd_tensor *weight,
                                      opd_value eps, opd_tensor **sum);
+/* Returns layer_norm(x + residual, normalized_shape, weight, bias, eps), and sets *sum to x + residual; sum may be
+   NULL.  x and residual are floats whose sizes broadcast.  normalized_shape: the sizes of the last dims, over which
+   mean and variance are taken.  weight and bias: of this shape, or NULL.  On a GPU, one kernel does all the work if no
+   derivative is recorded.  Returns NULL and sets an error, and *sum to NULL, if sizes or dtypes do not fit.  The
+   innermost scope owns the results.  Any thread may call this.  Follows torch.nn.functional.layer_norm after
+   torch.add. */
+OPD_NEW opd_tensor *opd_add_layer_norm(opd_tensor *x, opd_tensor *residual, opd_ints normalized_shape,
+                                       opd_tensor *weight, opd_tensor *bias, double eps, opd_tensor **sum);
 
 /* Quantising: these functions replace float weights by weights of 8 or 4 bits.  The text `how` says how, in words with
    commas between them:

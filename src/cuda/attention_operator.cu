@@ -479,18 +479,21 @@ struct opdi_cu_at_offsets {
     int64_t *to;                                  /* [2, n] */
     int n;
     opdi_cu_guard guard;
-    __device__ int64_t read(int which, int i) const {
-        return brief[which] ? static_cast<const int32_t *>(from[which])[i * step[which]]
-                            : static_cast<const int64_t *>(from[which])[i * step[which]];
+    /* Returns an offset.  The arrays get no index that is known only at run time, which would need memory. */
+    __device__ __forceinline__ int64_t read(bool keys, int i) const {
+        const void *const p = keys ? from[1] : from[0];
+        const int64_t at = i * (keys ? step[1] : step[0]);
+        return (keys ? brief[1] : brief[0]) ? static_cast<const int32_t *>(p)[at] : static_cast<const int64_t *>(p)[at];
     }
 };
 /* Copies the offsets of texts.  If some are wrong, notes a fault and writes zeros, so that no text has rows. */
 __global__ void opdi_cu_at_offsets_kernel(const opdi_cu_at_offsets o) {
     int good = 1;
     for (int i = (int)threadIdx.x; i < 2 * o.n; i += (int)blockDim.x) {
-        const int which = i >= o.n, at = i - which * o.n;
-        const int64_t x = o.read(which, at), before = at ? o.read(which, at - 1) : 0;
-        if (x < before || x > o.most[which] || (at == 0 && x != 0) || (at + 1 == o.n && x != o.most[which])) {
+        const bool keys = i >= o.n;
+        const int at = keys ? i - o.n : i;
+        const int64_t x = o.read(keys, at), before = at ? o.read(keys, at - 1) : 0, most = keys ? o.most[1] : o.most[0];
+        if (x < before || x > most || (at == 0 && x != 0) || (at + 1 == o.n && x != most)) {
             good = 0;
             o.guard.note(at, o.n);
         }

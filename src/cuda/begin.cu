@@ -58,11 +58,13 @@
      >>cu:fft            discrete Fourier transforms
      >>cu:solver         factorizations of matrices, linear equations, eigenvalues and singular values
      >>cu:triangles      equations with triangular matrices, and operators that unpack factors
+     >>cu:ldl            L D L^T and L D L^H with row and column exchanges
      >>cu:convolution    convolution
      >>cu:attention      attention
      >>cu:recurrent      cells of recurrent layers
      >>cu:lists          lists of tensors
      >>cu:special        special functions
+     >>cu:samples        random numbers from distributions, such as Poisson, binomial and gamma
      >>cu:optimizers     steps of optimizers
      >>cu:compiled       parts of compiled graphs
      >>cu:registration   registering kernels for operators

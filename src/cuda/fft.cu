@@ -65,15 +65,22 @@ struct opdi_cu_fft_key {
     int64_t rank, n[3], batch, type, device;
     bool operator==(const opdi_cu_fft_key &o) const { return memcmp(this, &o, sizeof o) == 0; }
 };
-struct opdi_cu_fft_plan { opdi_cu_fft_key key; int plan; size_t bytes; };
+/* captured: replays read the plan's memory, so that it is never destroyed. */
+struct opdi_cu_fft_plan { opdi_cu_fft_key key; int plan; size_t bytes; bool captured; };
 static std::vector<opdi_cu_fft_plan> *opdi_cu_fft_plans;      /* the last used one first */
 static int opdi_cu_fft_failed(int rc, const char *what) {
     (void)cudaGetLastError();
     return opd_fail(rc == 2 ? OPD_ERROR_MEMORY : OPD_ERROR_KERNEL, "cuFFT error %d in %s", rc, what);
 }
 /* Returns the plan of a transform, or NULL and sets an error.  The caller holds the lock. */
-static const opdi_cu_fft_plan *opdi_cu_fft_plan_of(const opdi_cu_fft_key &key) {
-    if (!opdi_cu_fft_plans) { opdi_cu_fft_plans = new std::vector<opdi_cu_fft_plan>(); }
+static opdi_cu_fft_plan *opdi_cu_fft_plan_of(const opdi_cu_fft_key &key) {
+    try {
+        if (!opdi_cu_fft_plans) { opdi_cu_fft_plans = new std::vector<opdi_cu_fft_plan>(); }
+        opdi_cu_fft_plans->reserve(opdi_cu_fft_plans->size() + 1);
+    } catch (const std::exception &) {
+        (void)opdi_cu_no_memory("a plan of cuFFT");
+        return NULL;
+    }
     std::vector<opdi_cu_fft_plan> &all = *opdi_cu_fft_plans;
     for (size_t i = 0; i < all.size(); i++) {
         if (all[i].key == key) {
@@ -81,7 +88,7 @@ static const opdi_cu_fft_plan *opdi_cu_fft_plan_of(const opdi_cu_fft_key &key) {
             return &all[0];
         }
     }
-    opdi_cu_fft_plan made = {key, 0, 0};
+    opdi_cu_fft_plan made = {key, 0, 0, false};
     long long n[3] = {key.n[0], key.n[1], key.n[2]};
     int rc = opdi_cu_fft.Create(&made.plan);
     if (rc) { (void)opdi_cu_fft_failed(rc, "cufftCreate"); return NULL; }
@@ -95,8 +102,13 @@ static const opdi_cu_fft_plan *opdi_cu_fft_plan_of(const opdi_cu_fft_key &key) {
         (void)opdi_cu_fft_failed(rc, "cufftMakePlanMany64");
         return NULL;
     }
-    if (all.size() == OPDI_CU_FFT_KEPT) { (void)opdi_cu_fft.Destroy(all.back().plan); all.pop_back(); }
-    all.insert(all.begin(), made);
+    for (size_t i = all.size(); all.size() >= OPDI_CU_FFT_KEPT && i-- > 0;) {
+        if (all[i].captured) { continue; }
+        (void)opdi_cu_fft.Destroy(all[i].plan);
+        all.erase(all.begin() + (ptrdiff_t)i);
+        break;
+    }
+    all.insert(all.begin(), made);                /* its room is reserved */
     return &all[0];
 }
 /* Transforms the last `rank` dims of `in`, contiguous and of at least one element, to `out`.  `real` has the sizes of
@@ -110,8 +122,9 @@ static int opdi_cu_fft_run(opd_tensor *in, opd_tensor *out, opd_tensor *real, in
         if (at < 0) { key.batch *= opd_size(real, i); } else { key.n[at] = opd_size(real, i); }
     }
     std::lock_guard<std::mutex> guard(opdi_cu_fft_lock);
-    const opdi_cu_fft_plan *const p = opdi_cu_fft_plan_of(key);
+    opdi_cu_fft_plan *const p = opdi_cu_fft_plan_of(key);
     if (!p) { return -1; }
+    p->captured = p->captured || opdi_cu_captured(opdi_cu_stream());
     void *const work = p->bytes ? opdi_cu_scratch((int64_t)p->bytes) : NULL, *const x = opdi_cu_data<void>(in),
         *const y = opdi_cu_data<void>(out);
     if (!x || !y || (p->bytes && !work)) { return -1; }

@@ -507,8 +507,5 @@ static int opdi_cu_pdist_backward_kernel(opd_call *call) {
 static const opdi_cu_registration opdi_cu_table_distances[] = {
     {"_cdist_forward", opdi_cu_cdist_kernel}, {"_cdist_backward", opdi_cu_cdist_backward_kernel},
     {"_pdist_forward", opdi_cu_pdist_kernel}, {"_pdist_backward", opdi_cu_pdist_backward_kernel},
-    /* these run on the CPU, with copies to the host and back */
-    {"linalg_ldl_factor_ex", opd_cpu_fallback}, {"linalg_ldl_solve", opd_cpu_fallback},
-    {"linalg_eig", opd_cpu_fallback}, {"_linalg_eigvals", opd_cpu_fallback},
     {NULL, NULL}};
 

@@ -8,6 +8,8 @@ typedef struct opdi_cu_norm {
     void *y, *save_mean, *save_rstd;              /* the result; the saved statistics, of dtype `stat` */
     const void *mean, *rstd;                      /* saved by the forward pass, in the type in which the kernel
                                                      computes */
+    const void *r;                                /* of a norm of x + r, which is stored in sum */
+    void *sum;
     double eps;
     int64_t rows, n, hw, per, c;
     int stat;
@@ -49,8 +51,21 @@ __device__ __forceinline__ void opdi_cu_norm_put(const opdi_cu_norm &k, T *y, co
     }
     opdi_cu_store_some<W>(y + i, c);
 }
-template <typename T, int W, int PACKS>
-__global__ void __launch_bounds__(1024) opdi_cu_norm_rows(const opdi_cu_norm k) {
+/* Returns x + r from element `at` of r on, rounded, and stores it in `sum`. */
+template <typename T, int W>
+__device__ __forceinline__ opdi_cu_vector<T, W> opdi_cu_norm_added(const void *r, void *sum,
+                                                                   const opdi_cu_vector<T, W> &x, int64_t at) {
+    const opdi_cu_vector<T, W> more = opdi_cu_load_vector<W>((const T *)r + at);
+    opdi_cu_vector<T, W> added;
+    OPDI_CU_UNROLL
+    for (int w = 0; w < W; w++) {
+        added.at[w] = opdi_cu_cast<T>(opdi_cu_taken<opdi_cu_acc<T>>(x, w) + opdi_cu_taken<opdi_cu_acc<T>>(more, w));
+    }
+    opdi_cu_store_vector<W>((T *)sum + at, added);
+    return added;
+}
+template <typename T, int W, int PACKS, bool ADDS>
+__device__ __forceinline__ void opdi_cu_norm_rows_of(const opdi_cu_norm &k) {
     typedef opdi_cu_acc<T> C;
     const int lanes = (int)blockDim.x, lane = (int)threadIdx.x;
     const int64_t n = k.n;
@@ -64,6 +79,11 @@ __global__ void __launch_bounds__(1024) opdi_cu_norm_rows(const opdi_cu_norm k) 
         int there = 0;
         if constexpr (PACKS > 0) {
             there = opdi_cu_load_packs<W, PACKS>(x, (int)n, lane, lanes, in, v);
+            if constexpr (ADDS) {
+                OPDI_CU_EACH_PACK(p, i) {
+                    if (p < there) { v[p] = opdi_cu_norm_added(k.r, k.sum, v[p], row * n + i); }
+                }
+            }
             OPDI_CU_EACH_PACK(p, i) {
                 OPDI_CU_UNROLL
                 for (int w = 0; w < W; w++) { mean += p < there ? opdi_cu_taken<C>(v[p], w) : (C)0; }
@@ -85,9 +105,15 @@ __global__ void __launch_bounds__(1024) opdi_cu_norm_rows(const opdi_cu_norm k) 
             S s = none;
             OPDI_CU_EACH_ROUND(i) {
                 C c[W];
-                opdi_cu_load_some<W>(x + i, c);
+                if constexpr (ADDS) {
+                    const opdi_cu_vector<T, W> pack =
+                        opdi_cu_norm_added(k.r, k.sum, opdi_cu_load_vector<W>(x + i), row * n + i);
+                    OPDI_CU_UNROLL
+                    for (int w = 0; w < W; w++) { c[w] = opdi_cu_taken<C>(pack, w); }
+                } else { opdi_cu_load_some<W>(x + i, c); }
                 opdi_cu_fold_var<C>().template take<W>(s, c, 0, 0);
             }
+            if constexpr (ADDS) { x = (const T *)k.sum + row * n; }           /* what this thread has stored */
             s = opdi_cu_row_reduce(s, opdi_cu_var_join(), none, lanes);
             mean = s.mean; squares = s.squares;
         }
@@ -104,6 +130,14 @@ __global__ void __launch_bounds__(1024) opdi_cu_norm_rows(const opdi_cu_norm k) 
             }
         }
     }
+}
+template <typename T, int W, int PACKS>
+__global__ void __launch_bounds__(1024) opdi_cu_norm_rows(const opdi_cu_norm k) {
+    opdi_cu_norm_rows_of<T, W, PACKS, false>(k);
+}
+template <typename T, int W, int PACKS>
+__global__ void __launch_bounds__(1024) opdi_cu_norm_sum_rows(const opdi_cu_norm k) {
+    opdi_cu_norm_rows_of<T, W, PACKS, true>(k);
 }
 /* Computes dx = rstd * (w * g - mean(w * g) - (x - mean) * rstd^2 * mean(w * g * (x - mean))), with means over a
    row. */
@@ -296,6 +330,37 @@ static int opdi_cu_layer_norm(opd_call *call) {
     k.n = opdi_cu_count(opd_arg_ints(call, 1));
     k.rows = k.n ? opd_numel(x) / k.n : opd_numel(opdi_cu_result(call, 1));
     return opdi_cu_norm_forward(call, x, opd_arg_tensor(call, 2), opd_arg_tensor(call, 3), opd_arg_double(call, 4), &k);
+}
+/* Runs layer_norm_sum(Tensor x, Tensor r, Tensor? w, Tensor? b, int n, float eps) -> (Tensor, Tensor): the layer norm
+   of rows of n elements of x + r, which have one dtype and the same sizes, and x + r. */
+static int opdi_cu_layer_norm_sum(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *r = opd_arg_tensor(call, 1), *y, *sum, *stats;
+    opdi_cu_norm k = opdi_cu_norm();
+    k.n = opd_arg_int(call, 4); k.eps = opd_arg_double(call, 5);
+    k.rows = k.n > 0 ? opd_numel(x) / k.n : 0;
+    x = opd_contiguous(x); r = opd_contiguous(r);
+    if (!x || !r || opdi_cu_norm_params(&k, x, opd_arg_tensor(call, 2), opd_arg_tensor(call, 3))) { return -1; }
+    const int64_t two = 2 * k.rows;
+    y = opdi_cu_new(opd_ints_of(opd_sizes(x), opd_ndim(x)), opd_dtype(x));
+    sum = opdi_cu_new(opd_ints_of(opd_sizes(x), opd_ndim(x)), opd_dtype(x));
+    stats = opdi_cu_new(opd_ints_of(&two, 1), opdi_cu_acc_dtype(opd_dtype(x)));
+    if (!y || !sum || !stats) { return -1; }
+    k.x = opdi_cu_norm_data(x); k.r = opdi_cu_norm_data(r);
+    k.y = (void *)opdi_cu_norm_data(y); k.sum = (void *)opdi_cu_norm_data(sum);
+    k.stat = opd_dtype(stats);
+    k.save_mean = opdi_cu_data<char>(stats);
+    k.save_rstd = (char *)k.save_mean + k.rows * opd_dtype_size(opd_dtype(stats));
+    if (k.rows > 0) {
+        OPDI_CU_FLOATS(opd_dtype(x), T, {
+            const int W = 16 / (int)sizeof(T);
+            const bool vec = opdi_cu_norm_vector(&k, W) && opdi_cu_aligned(k.r) && opdi_cu_aligned(k.sum);
+            const opdi_cu_row_plan p = opdi_cu_row_plan_of(k.rows, k.n, W, vec, 4);
+            if (opdi_cu_launch(OPDI_CU_ROW_KERNEL(p, opdi_cu_norm_sum_rows, T, 4), p.grid, p.block, 0, k)) {
+                return -1;
+            }
+        })
+    }
+    return opd_return_tensor(call, y) || opd_return_tensor(call, sum) ? -1 : 0;
 }
 static int opdi_cu_layer_norm_backward(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *mean = opd_arg_tensor(call, 3),

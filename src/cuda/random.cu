@@ -6,10 +6,11 @@
 //  exponential) may differ in the last bits, because these functions differ in CUDA.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Computes four random words from a key and a counter, by Philox 4x32-10. */
-__device__ __forceinline__ void opdi_cu_philox(uint64_t key, uint64_t counter, uint32_t *out /*[4]*/) {
-    uint32_t a = (uint32_t)counter, b = (uint32_t)(counter >> 32), c = 0, d = 0, k0 = (uint32_t)key;
-    uint32_t k1 = (uint32_t)(key >> 32);
+/* Computes four random words from a key and a counter, whose upper half is `high`, by Philox 4x32-10. */
+__device__ __forceinline__ void opdi_cu_philox(uint64_t key, uint64_t counter, uint32_t *out /*[4]*/,
+                                               uint64_t high = 0) {
+    uint32_t a = (uint32_t)counter, b = (uint32_t)(counter >> 32), c = (uint32_t)high, d = (uint32_t)(high >> 32);
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
     OPDI_CU_UNROLL
     for (int round = 0; round < 10; round++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u) {
         const uint64_t x = (uint64_t)a * 0xd2511f53u, y = (uint64_t)c * 0xcd9e8d57u;

@@ -279,6 +279,20 @@ template <class C_> struct opdi_cu_fold_prod {
     }
 };
 
+/* The exclusive or of integers. */
+template <class C_> struct opdi_cu_fold_xor {
+    typedef C_ C;
+    typedef struct State { C v; } State;
+    opdi_cu_fold how;
+    __device__ __forceinline__ State init(int64_t) const { State s; s.v = 0; return s; }
+    __device__ __forceinline__ void one(State &s, C x, int64_t) const { s.v ^= x; }
+    OPDI_CU_TAKE_EACH
+    __device__ __forceinline__ void join(State &s, const State &with) const { s.v ^= with.v; }
+    __device__ void store(const State &s, const opdi_cu_results &out) const {
+        opdi_cu_put(out.data[0], out.dtype[0], out.at[0], s.v);
+    }
+};
+
 /* Infinity and -infinity for floating types, or the limits of int64_t. */
 template <class C> __device__ __forceinline__ C opdi_cu_highest() { return (C)INFINITY; }
 template <> __device__ __forceinline__ int64_t opdi_cu_highest<int64_t>() { return INT64_MAX; }
@@ -926,6 +940,19 @@ static int opdi_cu_trace(opd_call *call) {
     return opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FIC>(x, ~(uint64_t)0, y, NULL, opdi_cu_fold_make(0), false);
 }
 
+/* Runs hash_tensor: the exclusive or of the bits of elements, which are converted to double or int64_t. */
+static int opdi_cu_hash_tensor(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y;
+    const bool whole = opd_dtype_is_integral(opd_dtype(x), true);
+    if (opd_results_from_fake(call)) { return -1; }
+    y = opd_view_dtype(opdi_cu_result(call, 0), OPD_INT64);
+    x = opd_to_dtype(x, whole ? OPD_INT64 : OPD_FLOAT64);
+    if (!whole) { x = opd_view_dtype(x, OPD_INT64); }
+    return !x || !y ? -1
+        : opdi_cu_reduce<opdi_cu_fold_xor, OPDI_CU_I>(x, opdi_cu_dims_mask(opd_arg_ints(call, 1), opd_ndim(x)), y, NULL,
+                                                      opdi_cu_fold_make(0), false);
+}
+
 //== var, std ==========================================================================================================
 
 /* Does the work of opdi_cu_var_of for complex numbers: adds the variances of the real and imaginary parts. */
@@ -1110,7 +1137,7 @@ static int opdi_cu_functional_assert(opd_call *call) {
 static const opdi_cu_registration opdi_cu_table_reductions[] = {
     {"sum", opdi_cu_sum_all}, {"sum.dim_IntList", opdi_cu_sum_dim}, {"nansum", opdi_cu_nansum},
     {"mean", opdi_cu_mean_all}, {"mean.dim", opdi_cu_mean_dim}, {"prod", opdi_cu_prod_all},
-    {"prod.dim_int", opdi_cu_prod_dim}, {"trace", opdi_cu_trace},
+    {"prod.dim_int", opdi_cu_prod_dim}, {"trace", opdi_cu_trace}, {"hash_tensor", opdi_cu_hash_tensor},
     {"_assert_async", opdi_cu_assert_async}, {"_assert_async.msg", opdi_cu_assert_async_text},
     {"_functional_assert_async.msg", opdi_cu_functional_assert},
     {"var.correction", opdi_cu_var}, {"std.correction", opdi_cu_std}, {"var_mean.correction", opdi_cu_var_mean},

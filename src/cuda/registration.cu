@@ -6,7 +6,7 @@ static const opdi_cu_registration *const opdi_cu_rows[] = {
     opdi_cu_table_random, opdi_cu_table_reductions, opdi_cu_table_softmax, opdi_cu_table_scans, opdi_cu_table_indexing,
     opdi_cu_table_pooling, opdi_cu_table_resampling, opdi_cu_table_filters, opdi_cu_table_losses,
     opdi_cu_table_ctc, opdi_cu_table_distances, opdi_cu_table_matmul,
-    opdi_cu_table_fft, opdi_cu_table_solver, opdi_cu_table_triangles,
+    opdi_cu_table_fft, opdi_cu_table_solver, opdi_cu_table_triangles, opdi_cu_table_ldl,
     opdi_cu_table_convolution, opdi_cu_table_attention, opdi_cu_table_recurrent, opdi_cu_table_optimizers};
 
 /* Operators that only the library itself calls, of namespace opd_cuda: their schemas and kernels. */
@@ -17,6 +17,8 @@ static const opdi_cu_own opdi_cu_own_rows[] = {
      opdi_cu_rms_norm},
     {"rms_norm_backward", "rms_norm_backward(Tensor g, Tensor x, Tensor? w, Tensor rstd, int n, bool need, Tensor? r) "
      "-> (Tensor, Tensor)", opdi_cu_rms_norm_backward},
+    {"layer_norm_sum", "layer_norm_sum(Tensor x, Tensor r, Tensor? w, Tensor? b, int n, float eps) -> (Tensor, Tensor)",
+     opdi_cu_layer_norm_sum},
     {"linear_relu", "linear_relu(Tensor bias, Tensor a, Tensor b) -> Tensor", opdi_cu_linear_relu},
     {"scaled_mm", "scaled_mm(Tensor a, Tensor b, Tensor left, Tensor right, Tensor? bias, int kinds, int dtype, bool "
      "fast) -> Tensor", opdi_cu_scaled_mm},
@@ -25,6 +27,8 @@ static const opdi_cu_own opdi_cu_own_rows[] = {
      opdi_cu_cross_entropy},
     {"cross_entropy_backward", "cross_entropy_backward(Tensor g, Tensor x, Tensor target, Tensor lse, Tensor total, "
      "int reduction, int ignore) -> Tensor", opdi_cu_cross_entropy_backward},
+    {"sample", "sample(Tensor like, int kind, Tensor? first, Tensor? second, float a, float b, bool wide, Generator? "
+     "generator) -> Tensor", opdi_cu_sample_run},
     {"attention_dropout", "attention_dropout(Tensor q, Tensor k, Tensor v, Tensor? mask, float p, bool causal, float "
      "scale) -> (Tensor, Tensor, Tensor)", opdi_cu_attention_dropout},
     {"attention_dropout_backward", "attention_dropout_backward(Tensor g, Tensor q, Tensor k, Tensor v, Tensor out, "

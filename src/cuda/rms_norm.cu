@@ -37,14 +37,7 @@ __device__ __forceinline__ void opdi_cu_rms_put(const opdi_cu_rms &k, T *y, cons
 template <typename T, int W>
 __device__ __forceinline__ opdi_cu_vector<T, W> opdi_cu_rms_added(const opdi_cu_rms &k, const opdi_cu_vector<T, W> &x,
                                                                   int64_t at) {
-    const opdi_cu_vector<T, W> r = opdi_cu_load_vector<W>((const T *)k.r + at);
-    opdi_cu_vector<T, W> sum;
-    OPDI_CU_UNROLL
-    for (int w = 0; w < W; w++) {
-        sum.at[w] = opdi_cu_cast<T>(opdi_cu_taken<opdi_cu_acc<T>>(x, w) + opdi_cu_taken<opdi_cu_acc<T>>(r, w));
-    }
-    opdi_cu_store_vector<W>((T *)k.sum + at, sum);
-    return sum;
+    return opdi_cu_norm_added(k.r, k.sum, x, at);
 }
 template <typename T, int W, int PACKS> __global__ void __launch_bounds__(1024) opdi_cu_rms_rows(const opdi_cu_rms k) {
     typedef opdi_cu_acc<T> C;

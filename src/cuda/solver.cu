@@ -57,6 +57,14 @@
     X(gesvdj_all, "gesvdjBatched", "gesvdjBatched", \
       (void *handle, int vectors, int m, int n, void *a, int lda, void *s, void *u, int ldu, void *v, int ldv, \
        void *work, int size, int *info, void *params, int batch))
+/* Functions that cuSOLVER has since a later version: both, or NULL. */
+#define OPDI_CU_SOLVER_GEEV(X) \
+    X(Xgeev_bufferSize, (void *handle, void *params, int left, int right, int64_t n, int type, const void *a, \
+                         int64_t lda, int w_type, const void *w, int left_type, const void *vl, int64_t ldvl, \
+                         int right_type, const void *vr, int64_t ldvr, int compute, size_t *device, size_t *host)) \
+    X(Xgeev, (void *handle, void *params, int left, int right, int64_t n, int type, void *a, int64_t lda, int w_type, \
+              void *w, int left_type, void *vl, int64_t ldvl, int right_type, void *vr, int64_t ldvr, int compute, \
+              OPDI_CU_SOLVER_ROOM))
 /* Functions that cuSOLVER has since CUDA 12.6: both, or NULL. */
 #define OPDI_CU_SOLVER_NEWER(X) \
     X(XsyevBatched_bufferSize, (void *handle, void *params, int vectors, int triangle, int64_t n, int type, \
@@ -70,6 +78,7 @@ static struct opdi_cu_solver_functions {
     OPDI_CU_SOLVER_FUNCTIONS(OPDI_CU_SOLVER_MEMBER)
     OPDI_CU_SOLVER_TYPED(OPDI_CU_SOLVER_MEMBERS)             /* float32, float64, complex64, complex128 */
     OPDI_CU_SOLVER_NEWER(OPDI_CU_SOLVER_MEMBER)
+    OPDI_CU_SOLVER_GEEV(OPDI_CU_SOLVER_MEMBER)
 } opdi_cu_solver;
 static std::mutex opdi_cu_solver_lock;            /* protects the variables below, and the order of calls of a handle */
 static int opdi_cu_solver_state;                  /* 0: not yet loaded, 1: loaded, -1: it cannot be loaded */
@@ -106,6 +115,9 @@ static bool opdi_cu_solver_there() {
     whole = true;
     OPDI_CU_SOLVER_NEWER(OPDI_CU_SOLVER_TAKE)
     if (!whole) { opdi_cu_solver.XsyevBatched = NULL; }
+    whole = true;
+    OPDI_CU_SOLVER_GEEV(OPDI_CU_SOLVER_TAKE)
+    if (!whole) { opdi_cu_solver.Xgeev = NULL; }
     whole = most;
     opdi_cu_solver_state = whole ? 1 : -1;
     return whole;
@@ -630,6 +642,77 @@ static int opdi_cu_solver_eigh(opd_call *call) {
     if (opdi_cu_solver_check(info, "linalg.eigh", input) || opdi_cu_solver_return(call, 0, w)) { return -1; }
     return vectors ? opdi_cu_solver_return(call, 1, opdi_cu_solver_turned(a)) : 0;
 }
+/* Makes complex eigenvalues w [batch, n] from their real and imaginary parts, parts [batch, 2, n], and complex vectors
+   v [batch, n, n], of which one is a row, from `real` [batch, n, n], unless this is NULL.  In `real`, two rows have the
+   real and imaginary part of the vector of an eigenvalue and of its conjugate, which follow each other, the one with
+   the positive imaginary part first.  A complex number is two numbers. */
+template <typename P> __global__ void opdi_cu_eig_pairs(const P *parts, const P *real, P *w, P *v, int64_t n,
+                                                        int64_t all) {
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        const int64_t row = real ? i / n : i, matrix = row / n, at = row - matrix * n, column = real ? i - row * n : 0;
+        const P *const of = parts + matrix * 2 * n;
+        const P imaginary = of[n + at];
+        if (column == 0) { w[2 * row] = of[at]; w[2 * row + 1] = imaginary; }
+        if (!real) { continue; }
+        /* eigenvalues that are no pair, after a computation that failed, must not make a row outside of the matrix */
+        const bool first = imaginary > 0 && at + 1 < n, second = imaginary < 0 && at > 0;
+        v[2 * i] = real[second ? i - n : i];
+        v[2 * i + 1] = first ? real[i + n] : second ? -real[i] : P(0);
+    }
+}
+/* linalg_eig and _linalg_eigvals.  The processor computes many small matrices: cuSOLVER takes one after the other, and
+   waits for each. */
+static int opdi_cu_solver_eig(opd_call *call, const char *name, int vectors) {
+    opd_tensor *const input = opd_arg_tensor(call, 0), *a, *w, *v = NULL, *info, *finite, *values, *columns = NULL;
+    if (opd_ndim(input) < 2 || !opdi_cu_solver_takes(input) || !opdi_cu_solver.Xgeev) { return opd_cpu_fallback(call); }
+    const int64_t n = opd_size(input, -1);
+    if (n < 64 && opd_numel(input) > 4 * n * n) { return opd_cpu_fallback(call); }
+    if (opdi_cu_solver_begin(call)) { return -1; }
+    finite = opd_all(opd_isfinite(input));
+    if (!finite || opd_item_f64(finite) == 0) {
+        return !opd_ok() ? -1
+            : opd_fail(OPD_ERROR_ARGUMENT, "linalg.eig: input tensor should not contain infs or NaNs.");
+    }
+    const bool pair = opd_dtype_is_complex(opd_dtype(input));
+    a = opdi_cu_solver_copy(opdi_cu_solver_turned(input));
+    w = opdi_cu_solver_new(input, 2, pair ? n : 2 * n, -1, opd_dtype(input));
+    info = opdi_cu_solver_new(input, 2, -1, -1, OPD_INT32);
+    if (!a || !w || !info || (vectors && !(v = opdi_cu_solver_new(a, 0, -1, -1, opd_dtype(a))))) { return -1; }
+    const opdi_cu_solver_matrices m(a), right(v);
+    char *const all = opdi_cu_data<char>(w);
+    int *const infos = opdi_cu_data<int>(info);
+    if (opdi_cu_solver_each(m.batch, "cusolverDnXgeev", [&](opdi_cu_solver_room &r) {
+            return opdi_cu_solver.Xgeev_bufferSize(r.handle, r.params, 0, vectors, n, m.type, m.data, n, m.type, all,
+                                                   m.type, NULL, n, m.type, right.data, n, m.type, &r.device_bytes,
+                                                   &r.host_bytes);
+        }, [&](opdi_cu_solver_room &r, int64_t i) {
+            return opdi_cu_solver.Xgeev(r.handle, r.params, 0, vectors, n, m.type, m.at(i), n, m.type,
+                                        all + i * n * m.bytes * (pair ? 1 : 2), m.type, NULL, n, m.type,
+                                        vectors ? right.at(i) : NULL, n, m.type, r.device, r.device_bytes, r.host,
+                                        r.host_bytes, infos + i);
+        }) || opdi_cu_solver_check(info, name, input)) { return -1; }
+    values = w;
+    columns = v;
+    if (!pair) {
+        const opd_scalar_type wide = m.kind == 1 ? OPD_COMPLEX128 : OPD_COMPLEX64;
+        const int64_t count = vectors ? m.batch * n * n : m.batch * n;
+        values = opdi_cu_solver_new(input, 2, n, -1, wide);
+        columns = vectors ? opdi_cu_solver_new(a, 0, -1, -1, wide) : NULL;
+        if (!values || (vectors && !columns)) { return -1; }
+        const dim3 grid = opdi_cu_grid(count, 256);
+        if (m.kind == 1 ? opdi_cu_launch(opdi_cu_eig_pairs<double>, grid, dim3(256), 0, (const double *)(void *)all,
+                                         (const double *)(void *)right.data, opdi_cu_data<double>(values),
+                                         columns ? opdi_cu_data<double>(columns) : NULL, n, count)
+            : opdi_cu_launch(opdi_cu_eig_pairs<float>, grid, dim3(256), 0, (const float *)(void *)all,
+                             (const float *)(void *)right.data, opdi_cu_data<float>(values),
+                             columns ? opdi_cu_data<float>(columns) : NULL, n, count)) { return -1; }
+    }
+    return opdi_cu_solver_return(call, 0, values) ||
+        (vectors && opdi_cu_solver_return(call, 1, opdi_cu_solver_turned(columns))) ? -1 : 0;
+}
+static int opdi_cu_solver_eig_of(opd_call *call) { return opdi_cu_solver_eig(call, "linalg.eig", 1); }
+static int opdi_cu_solver_eigvals(opd_call *call) { return opdi_cu_solver_eig(call, "linalg.eigvals", 0); }
 /* Matrices a with at least as many rows as columns, as [.., columns, rows], which cuSOLVER overwrites, and their
    results: values, left vectors as [.., vector, row], right vectors V^H as [.., column, vector]. */
 struct opdi_cu_svd { opd_tensor *a, *s, *u, *v, *info; };
@@ -719,6 +802,7 @@ static const opdi_cu_registration opdi_cu_table_solver[] = {
     {"linalg_inv_ex", opdi_cu_solver_inverse}, {"_linalg_det", opdi_cu_solver_det},
     {"_linalg_slogdet", opdi_cu_solver_slogdet}, {"linalg_qr", opdi_cu_solver_qr}, {"geqrf", opdi_cu_solver_geqrf_of},
     {"linalg_householder_product", opdi_cu_solver_householder}, {"ormqr", opdi_cu_solver_ormqr},
-    {"_linalg_eigh", opdi_cu_solver_eigh}, {"_linalg_svd", opdi_cu_solver_svd},
+    {"_linalg_eigh", opdi_cu_solver_eigh}, {"_linalg_svd", opdi_cu_solver_svd}, {"linalg_eig", opdi_cu_solver_eig_of},
+    {"_linalg_eigvals", opdi_cu_solver_eigvals},
     {NULL, NULL}};
 

@@ -6,7 +6,7 @@
    Matrices are stored column by column.  A call with a wrong handle, size, leading dimension or work space returns 3.
    Environment: OPD_EMU_CUSOLVER_FAILS=7 makes all functions that compute fail with this number; OPD_EMU_CUSOLVER_INFO=3:
    eigenvalues and singular values do not converge, with this info; OPD_EMU_CUSOLVER_JACOBI=1: gesvdjBatched does not
-   converge.  With -DOLD, there is no XsyevBatched.
+   converge.  With -DOLD, there is no XsyevBatched and no Xgeev.
    opd_emu_cusolver_count returns how many matrices were computed, opd_emu_cusolver_calls by how many calls. */
 #include <algorithm>
 #include <cmath>
@@ -417,6 +417,123 @@ API int cusolverDnXgesvd(void *h, void *p, signed char job, signed char other, i
     computed++;
     return SUCCESS;
 }
+/* A turn of rows i and j of h [n, n] and of its columns by the adjoint, such that h(j, k) becomes 0; the columns of q turn, too. */
+struct turn { double c; c128 s; };
+static turn turn_of(c128 x, c128 y) {
+    const double r = std::sqrt(std::norm(x) + std::norm(y));
+    if (r == 0) { return {1, 0}; }
+    return std::abs(x) == 0 ? turn{0, 1} : turn{std::abs(x) / r, x / std::abs(x) * std::conj(y) / r};
+}
+static void turn_rows(int64_t n, columns &h, const turn &g, int64_t i, int64_t j, int64_t from) {
+    for (int64_t k = from; k < n; k++) {
+        const c128 x = h[(size_t)(i + k * n)], y = h[(size_t)(j + k * n)];
+        h[(size_t)(i + k * n)] = g.c * x + g.s * y; h[(size_t)(j + k * n)] = g.c * y - std::conj(g.s) * x;
+    }
+}
+static void turn_columns(int64_t n, columns &h, const turn &g, int64_t i, int64_t j, int64_t to) {
+    for (int64_t k = 0; k < to; k++) {
+        const c128 x = h[(size_t)(k + i * n)], y = h[(size_t)(k + j * n)];
+        h[(size_t)(k + i * n)] = g.c * x + std::conj(g.s) * y; h[(size_t)(k + j * n)] = g.c * y - g.s * x;
+    }
+}
+/* Overwrites h with its Schur form, and q with the unitary matrix: QR steps with shifts. */
+static void schur(int64_t n, columns &h, columns &q) {
+    auto at = [&](int64_t i, int64_t j) -> c128 & { return h[(size_t)(i + j * n)]; };
+    for (int64_t k = 0; k + 2 < n; k++) {
+        for (int64_t i = k + 2; i < n; i++) {
+            const turn g = turn_of(at(k + 1, k), at(i, k));
+            turn_rows(n, h, g, k + 1, i, 0); turn_columns(n, h, g, k + 1, i, n); turn_columns(n, q, g, k + 1, i, n);
+            at(i, k) = 0;
+        }
+    }
+    int steps = 0;
+    for (int64_t high = n - 1, low; high > 0; steps++) {
+        for (low = high; low > 0; low--) {
+            if (std::abs(at(low, low - 1)) <= 1e-16 * (std::abs(at(low, low)) + std::abs(at(low - 1, low - 1))) + 1e-300) { at(low, low - 1) = 0; break; }
+        }
+        if (low == high) { high--; steps = 0; continue; }
+        const c128 a = at(high - 1, high - 1), b = at(high - 1, high), c = at(high, high - 1), d = at(high, high);
+        const c128 half = (a - d) / 2.0, root = std::sqrt(half * half + b * c), one = (a + d) / 2.0 + root, two = (a + d) / 2.0 - root;
+        const c128 shift = steps % 11 == 10 ? d + std::abs(c) : std::abs(one - d) < std::abs(two - d) ? one : two;
+        std::vector<turn> turns;
+        for (int64_t i = low; i <= high; i++) { at(i, i) -= shift; }
+        for (int64_t k = low; k < high; k++) {
+            turns.push_back(turn_of(at(k, k), at(k + 1, k)));
+            turn_rows(n, h, turns.back(), k, k + 1, k);
+        }
+        for (int64_t k = low; k < high; k++) {
+            turn_columns(n, h, turns[(size_t)(k - low)], k, k + 1, k + 2 < high + 1 ? k + 2 : high + 1);
+            turn_columns(n, q, turns[(size_t)(k - low)], k, k + 1, n);
+        }
+        for (int64_t i = low; i <= high; i++) { at(i, i) += shift; }
+        for (int64_t j = low; j < high; j++) { for (int64_t i = j + 2; i <= high; i++) { at(i, j) = 0; } }
+    }
+}
+/* Eigenvalues of a, and vectors of length 1 whose largest element is real.  Of a real matrix: real and imaginary parts of the values, conjugate pairs
+   beside each other, and the real and imaginary part of the vectors of a pair. */
+template <class T> static void geev(bool vectors, int64_t n, T *a, int64_t lda, T *w, T *v, int64_t ldv) {
+    const bool pairs = !std::is_same<T, real<T> >::value;
+    columns h((size_t)(n * n)), q = identity(n), x((size_t)(n * n));
+    double size = 1e-300;
+    for (int64_t j = 0; j < n; j++) {
+        for (int64_t i = 0; i < n; i++) { h[(size_t)(i + j * n)] = a[i + j * lda]; size = std::max(size, std::abs(h[(size_t)(i + j * n)])); assign(a[i + j * lda], c128(NAN)); }
+    }
+    schur(n, h, q);
+    for (int64_t k = 0; k < n; k++) {
+        std::vector<c128> y((size_t)n);
+        double length = 0, most = 0;
+        c128 phase = 1;
+        y[(size_t)k] = 1;
+        for (int64_t i = k - 1; i >= 0; i--) {
+            c128 sum = 0, gap = h[(size_t)(i + i * n)] - h[(size_t)(k + k * n)];
+            for (int64_t j = i + 1; j <= k; j++) { sum += h[(size_t)(i + j * n)] * y[(size_t)j]; }
+            y[(size_t)i] = -sum / (std::abs(gap) < 1e-15 * size ? c128(1e-15 * size) : gap);
+        }
+        for (int64_t i = 0; i < n; i++) {
+            c128 &to = x[(size_t)(i + k * n)];
+            for (int64_t j = 0; j <= k; j++) { to += q[(size_t)(i + j * n)] * y[(size_t)j]; }
+            length += std::norm(to);
+            if (std::abs(to) > most * (1 + 1e-12)) { most = std::abs(to); phase = to / most; }
+        }
+        for (int64_t i = 0; i < n; i++) { x[(size_t)(i + k * n)] /= phase * std::sqrt(length); }
+    }
+    for (int64_t k = 0, at = 0; k < n; k++) {
+        const c128 value = h[(size_t)(k + k * n)];
+        const bool whole = pairs || std::fabs(value.imag()) <= 1e-9 * size;
+        if (!whole && value.imag() < 0) { continue; }                     /* beside its conjugate */
+        if (pairs) { assign(w[at], value); }
+        else {
+            w[at] = T(value.real()); w[n + at] = T(whole ? 0 : value.imag());
+            if (!whole) { w[at + 1] = T(value.real()); w[n + at + 1] = T(-value.imag()); }
+        }
+        for (int64_t i = 0; vectors && i < n; i++) {
+            assign(v[i + at * ldv], x[(size_t)(i + k * n)]);
+            if (!whole) { assign(v[i + (at + 1) * ldv], c128(x[(size_t)(i + k * n)].imag())); }
+        }
+        at += whole ? 1 : 2;
+    }
+}
+static bool eig_fits(int left, int right, int64_t n, int type, const void *a, int64_t lda, int w_type, const void *w, int l_type, int64_t ldl, int r_type, const void *r, int64_t ldr,
+                     int compute) {
+    return left == 0 && (right == 0 || right == 1) && n > 0 && types(type, compute) && types(type, w_type) && types(type, l_type) && types(type, r_type) && a && w && lda >= n &&
+        ldl >= 1 && (right == 0 || (r && ldr >= n));
+}
+#if !defined(OLD)
+API int cusolverDnXgeev_bufferSize(void *h, void *p, int left, int right, int64_t n, int type, const void *a, int64_t lda, int w_type, const void *w, int l_type, const void *,
+                                   int64_t ldl, int r_type, const void *r, int64_t ldr, int compute, size_t *device, size_t *host) {
+    return sizes(h, p, eig_fits(left, right, n, type, a, lda, w_type, w, l_type, ldl, r_type, r, ldr, compute), n, n, type, device, host);
+}
+API int cusolverDnXgeev(void *h, void *p, int left, int right, int64_t n, int type, void *a, int64_t lda, int w_type, void *w, int l_type, void *, int64_t ldl, int r_type, void *r,
+                        int64_t ldr, int compute, void *device, size_t bytes, void *host, size_t host_bytes, int *info) {
+    const int rc = begins(h, p, eig_fits(left, right, n, type, a, lda, w_type, w, l_type, ldl, r_type, r, ldr, compute) && info && room(n, n, type, device, bytes, host, host_bytes));
+    if (rc) { return rc; }
+    with_type(type, [&](auto *t) { geev(right == 1, n, (decltype(t))a, lda, (decltype(t))w, (decltype(t))r, ldr); });
+    const char *stays = getenv("OPD_EMU_CUSOLVER_INFO");
+    *info = stays && *stays ? atoi(stays) : 0;
+    computed++;
+    return SUCCESS;
+}
+#endif
 API long opd_emu_cusolver_calls(void) { return calls; }
 
 /* Many matrices at once. */

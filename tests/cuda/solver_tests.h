@@ -224,6 +224,151 @@ TEST(solvers_with_free_signs) {
     }
     CHECK_OK();
 }
+/* Sums of powers of the eigenvalues, which do not depend on their order. */
+static opd_tensor *powers_of(opd_tensor *w) {
+    opd_tensor *list[4];
+    for (int i = 0; i < 4; i++) { list[i] = i == 3 ? opd_sum_dim(opd_abs(w), OPD_INTS(-1), false) : opd_abs(opd_sum_dim(i ? opd_mul(w, i == 2 ? opd_mul(w, w) : w) : w, OPD_INTS(-1), false)); }
+    return opd_stack(opd_tensors_of(list, 4), 0);
+}
+/* A V = V L, with vectors of length 1, and the eigenvalues and derivatives of the CPU. */
+TEST(solvers_of_eigenvalues) {
+    static const int64_t sizes[] = {1, 2, 5, 66};
+    const bool quick = getenv("OPD_TEST_CUSOLVER") != NULL;
+    if (!there()) { SKIP("no GPU"); }
+    for (int k = 0; k < SOLVER_LAYOUTS * SOLVER_TYPES * 4; k++) {
+        if (!quick && !check_visits((size_t)k, SOLVER_LAYOUTS * SOLVER_TYPES * 4)) { continue; }
+        OPD_SCOPE {
+            const int layout = k % SOLVER_LAYOUTS;
+            const int64_t n = sizes[k / SOLVER_LAYOUTS / SOLVER_TYPES];
+            const opd_scalar_type type = solver_types[k / SOLVER_LAYOUTS % SOLVER_TYPES];
+            opd_tensor *const a = solver_input(n, n, type, layout, false), *const on = to_gpu(a), *out[2][2], *values, *g[2], *sum;
+            const double near = is_wide(type) ? 1e-8 : 5e-3;
+            const bool there_ = quick && (layout == 3 || n > 60), old = getenv("OPD_TEST_OLD_CUSOLVER") != NULL;
+            const int64_t before = opd_cpu_fallback_count();
+            CHECK_INT(opd_linalg_eig(out[1], on), 0);
+            values = opd_linalg_eigvals(on);
+            if (quick) { CHECK_INT(opd_cpu_fallback_count() - before, there_ && !old ? 0 : 2); }
+            CHECK_INT(opd_linalg_eig(out[0], a), 0);
+            for (int i = 0; i < 2 && opd_ok(); i++) { like_on_host(out[1][i], out[0][i]); }
+            if (!opd_ok()) { break; }
+            as_on_host("eigenvalues", powers_of(values), powers_of(out[0][0]), near * 50 * (double)(n * n));
+            as_on_host("eigenvalues with vectors", powers_of(out[1][0]), powers_of(out[0][0]), near * 50 * (double)(n * n));
+            opd_tensor *const wide = opd_to_dtype(to_host(on), opd_dtype(out[1][1])), *const v = to_host(out[1][1]);
+            complex_as_on_host("V L", opd_mul(out[1][1], opd_unsqueeze(out[1][0], -2)), opd_matmul(wide, v), near * (double)n);
+            opd_tensor *const squares = opd_sum_dim(opd_square(opd_abs(v)), OPD_INTS(-2), false);
+            as_on_host("lengths", to_gpu(squares), opd_ones_like(squares), near);
+            for (int at = 0; at < 2 && opd_ok(); at++) {
+                opd_tensor *leaf = opd_tensor_set_requires_grad(opd_detach(at ? on : a), true), *pair[2];
+                if (opd_linalg_eig(pair, leaf)) { break; }
+                sum = opd_sum(opd_mul(opd_square(opd_abs(pair[0])), opd_add_Scalar(opd_abs(pair[0]), opd_value_int(1))));
+                if (opd_autograd_grad(&sum, 1, &leaf, 1, NULL, &g[at])) { break; }
+                if (at && n < 60) { same_gradients("its derivative", g[1], g[0], 100 * near); }
+            }
+        }
+    }
+    OPD_SCOPE {
+        opd_tensor *out[2][2], *const nan = opd_full(OPD_INTS(2, 70, 70), opd_value_double(NAN), OPD_FLOAT32), *none = opd_zeros(OPD_INTS(0, 3, 3), OPD_FLOAT64);
+        for (int i = 0; i < 2; i++) {
+            CHECK(opd_linalg_eig(out[1], to_gpu(i ? nan : opd_select(nan, 0, 0))) != 0);
+            CHECK_ERROR(OPD_ERROR_ARGUMENT, "linalg.eig: input tensor should not contain infs or NaNs.");
+        }
+        CHECK(opd_linalg_eig(out[1], to_gpu(opd_zeros(OPD_INTS(3, 4), OPD_FLOAT32))) != 0);
+        CHECK_ERROR(OPD_ERROR_SHAPE, "linalg.eig: A must be batches of square matrices");
+        CHECK(opd_linalg_eig(out[0], none) == 0 && opd_linalg_eig(out[1], to_gpu(none)) == 0);
+        for (int i = 0; i < 2 && opd_ok(); i++) { like_on_host(out[1][i], out[0][i]); }
+        /* no distance between eigenvalues, and no vectors but one */
+        opd_tensor *const defective = opd_triu(opd_ones(OPD_INTS(5, 5), OPD_FLOAT64), 0);
+        CHECK_INT(opd_linalg_eig(out[1], to_gpu(defective)), 0);
+        as_on_host("equal eigenvalues", opd_real(out[1][0]), opd_ones(OPD_INTS(5), OPD_FLOAT64), 1e-2);
+        as_on_host("zero", opd_abs(opd_linalg_eigvals(to_gpu(opd_zeros(OPD_INTS(4, 4), OPD_FLOAT32)))), opd_zeros(OPD_INTS(4), OPD_FLOAT32), 0);
+    }
+    CHECK_OK();
+}
+/* L D L^T or L D L^H with the factors and pivots of the CPU; solutions, and their derivatives; one side for many matrices. */
+static opd_tensor *mirrored(opd_tensor *x, int layout, bool hermitian, bool definite) {
+    x = opd_add(x, hermitian ? adjoint_of(x) : opd_transpose(x, -2, -1));
+    if (definite) { x = opd_add(x, opd_mul_Scalar(opd_eye(opd_size(x, -1), opd_dtype(x)), opd_value_int(90))); }
+    return layout == 1 ? opd_transpose(opd_contiguous(opd_transpose(x, -2, -1)), -2, -1) : x;
+}
+TEST(solvers_of_symmetric_matrices) {
+    static const int64_t sizes[] = {1, 2, 3, 9, 40, 300};
+    if (!there()) { SKIP("no GPU"); }
+    const int64_t before = opd_cpu_fallback_count();
+    for (int k = 0; k < SOLVER_LAYOUTS * SOLVER_TYPES * 6 * 4; k++) {
+        const int layout = k % SOLVER_LAYOUTS, form = k / SOLVER_LAYOUTS % 4;
+        const int64_t n = sizes[k / SOLVER_LAYOUTS / 4 % 6];
+        const opd_scalar_type type = solver_types[k / SOLVER_LAYOUTS / 4 / 6];
+        if (n == 300 && (layout < 3 || form)) { continue; }
+        OPD_SCOPE {
+            const bool hermitian = form % 2, wide = is_wide(type);
+            const double near = wide ? 1e-7 : 0.05;
+            opd_tensor *const a = mirrored(solver_input(n, n, type, layout, false), layout, hermitian, form > 1), *const on = to_gpu(a), *out[2][3];
+            opd_tensor *const b = solver_input(n, 3, type, layout, false), *g[2], *x[2];
+            (void)opd_fill_(opd_select(opd_diagonal_full(a, 0, -2, -1), -1, 0), opd_value_int(0));          /* a block of two rows, unless there is one */
+            (void)opd_copy_(on, a);
+            CHECK_INT(opd_linalg_ldl_factor_ex_full(out[1], on, hermitian, false), 0);
+            CHECK_INT(opd_linalg_ldl_factor_ex_full(out[0], a, hermitian, false), 0);
+            for (int i = 0; i < 3 && opd_ok(); i++) { like_on_host(out[1][i], out[0][i]); }
+            if (!opd_ok()) { break; }
+            const bool same = opd_equal(to_host(out[1][1]), out[0][1]);
+            /* rounding in another dtype may choose another of two pivots */
+            if (!same && wide) { CHECK(!"pivots"); }
+            CHECK(opd_equal(to_host(out[1][2]), out[0][2]));
+            if (same && n < 300) { complex_as_on_host("LD", out[1][0], out[0][0], near); }
+            if (n == 1) { continue; }             /* the only number is 0 */
+            for (int at = 0; at < 2; at++) {
+                opd_tensor *const right = opd_tensor_set_requires_grad(opd_detach(at ? to_gpu(b) : b), true), *leaf = right, *sum;
+                x[at] = opd_linalg_ldl_solve_full(out[at][0], out[at][1], right, hermitian);
+                sum = squares_of(x[at]);
+                g[at] = NULL;
+                (void)opd_autograd_grad(&sum, 1, &leaf, 1, NULL, &g[at]);
+            }
+            opd_tensor *const back = opd_matmul(on, opd_detach(x[1]));
+            if (wide) { complex_as_on_host("A x", back, b, n == 300 ? 1e-4 : 1e-6); same_gradients("its derivative", g[1], g[0], 1e-5); }
+            CHECK(x[0] && x[1] && opd_ndim(x[0]) == opd_ndim(x[1]));
+            same_strides(x[1], x[0]);
+        }
+    }
+    CHECK_INT(opd_cpu_fallback_count(), before);
+    CHECK_OK();
+}
+TEST(solvers_of_symmetric_matrices_at_the_limits) {
+    if (!there()) { SKIP("no GPU"); }
+    OPD_SCOPE {
+        opd_tensor *const a = opd_linalg_ldl_solve(opd_eye(3, OPD_FLOAT64), opd_tensor_from((int32_t[]){1, 2, 3}, OPD_INTS(3), OPD_INT32), opd_ones(OPD_INTS(2, 3, 2), OPD_FLOAT64));
+        opd_tensor *out[2][3], *const zero = opd_zeros(OPD_INTS(2, 3, 3), OPD_FLOAT64), *const nan = opd_full(OPD_INTS(5, 5), opd_value_double(NAN), OPD_FLOAT32);
+        opd_tensor *const some[] = {opd_zeros(OPD_INTS(0, 3, 3), OPD_FLOAT32), opd_zeros(OPD_INTS(2, 0, 0), OPD_COMPLEX64), zero, opd_triu(opd_ones(OPD_INTS(4, 4), OPD_FLOAT32), 1)};
+        for (int i = 0; i < 4; i++) {
+            for (int at = 0; at < 2; at++) { CHECK_INT(opd_linalg_ldl_factor_ex_full(out[at], at ? to_gpu(some[i]) : some[i], i == 1, false), 0); }
+            for (int r = 0; r < 3 && opd_ok(); r++) { like_on_host(out[1][r], out[0][r]); complex_as_on_host("of zeros", opd_to_dtype(out[1][r], OPD_FLOAT64), opd_to_dtype(out[0][r], OPD_FLOAT64), 0); }
+        }
+        CHECK_INT(opd_linalg_ldl_factor_ex_full(out[1], to_gpu(nan), false, false), 0);         /* ends */
+        CHECK(opd_linalg_ldl_factor_ex_full(out[1], to_gpu(zero), false, true) != 0);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "linalg.ldl_factor_ex: (Batch element 0):");
+        CHECK(opd_linalg_ldl_factor_ex_full(out[1], to_gpu(opd_zeros(OPD_INTS(2, 3), OPD_FLOAT32)), false, true) != 0);
+        CHECK_ERROR(OPD_ERROR_SHAPE, "linalg.ldl_factor_ex: A must be batches of square matrices");
+        CHECK(!opd_linalg_ldl_solve(to_gpu(opd_eye(3, OPD_FLOAT64)), to_gpu(opd_ones(OPD_INTS(2), OPD_INT32)), to_gpu(opd_ones(OPD_INTS(3, 2), OPD_FLOAT64))));
+        CHECK_ERROR(OPD_ERROR_SHAPE, "pivots");
+        CHECK(!opd_linalg_ldl_solve(to_gpu(opd_eye(3, OPD_FLOAT64)), to_gpu(opd_ones(OPD_INTS(3), OPD_INT32)), to_gpu(opd_ones(OPD_INTS(3, 2), OPD_FLOAT32))));
+        CHECK_ERROR(OPD_ERROR_DTYPE, "");
+        /* one matrix for many right sides, no sides, and pivots of int64 */
+        as_on_host("expanded", opd_linalg_ldl_solve(to_gpu(opd_eye(3, OPD_FLOAT64)), to_gpu(opd_tensor_from((int64_t[]){1, 2, 3}, OPD_INTS(3), OPD_INT64)),
+                                                    to_gpu(opd_ones(OPD_INTS(2, 3, 2), OPD_FLOAT64))), a, 0);
+        opd_tensor *const no_side = opd_linalg_ldl_solve(to_gpu(opd_eye(3, OPD_FLOAT64)), to_gpu(opd_ones(OPD_INTS(3), OPD_INT32)), to_gpu(opd_ones(OPD_INTS(3, 0), OPD_FLOAT64)));
+        CHECK(no_side && opd_numel(no_side) == 0);
+        static const int32_t wrong[][3] = {{1, 1, 3}, {1, 2, 4}, {1, 2, 0}, {1, 2, -3}, {-2, -3, 3}, {-2147483647 - 1, -2147483647 - 1, 3}, {2147483647, 2, 3}};
+        for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+            opd_tensor *const pivots = opd_tensor_from((void *)(uintptr_t)wrong[i], OPD_INTS(3), OPD_INT32), *const b = opd_ones(OPD_INTS(3, 2), OPD_FLOAT64);
+            CHECK(!opd_linalg_ldl_solve(opd_eye(3, OPD_FLOAT64), pivots, b));
+            opd_error_clear();
+            opd_tensor *const x = opd_linalg_ldl_solve(to_gpu(opd_eye(3, OPD_FLOAT64)), to_gpu(pivots), to_gpu(b));
+            CHECK(!x || opd_device_synchronize(gpu(-1)) != 0);
+            CHECK(strstr(opd_error_message(), "aten::linalg_ldl_solve on CUDA: a pivot is not valid"));
+            opd_error_clear();
+        }
+    }
+    CHECK_OK();
+}
 /* Errors of arguments, matrices that are not finite, and infos of algorithms that do not converge. */
 TEST(solvers_with_free_signs_at_the_limits) {
     if (!there()) { SKIP("no GPU"); }
@@ -576,7 +721,7 @@ TEST(triangular_equations_in_a_capture) {
 static int allocating_solvers(void *arg) {
     opd_tensor *const *const x = (opd_tensor *const *)arg, *out[4];
     return opd_linalg_solve_triangular(x[0], x[1], true) && opd_cholesky_solve(x[1], x[0]) && opd_cholesky_inverse(x[0]) && !opd_linalg_lu(out, x[0]) &&
-        !opd_linalg_qr(out, x[0]) && !opd__linalg_eigh(out, x[0]) && !opd__linalg_svd(out, x[0]) && !opd_linalg_cholesky_ex(out, x[0]) && opd_linalg_inv(x[0]) ? 0 : -1;
+        !opd_linalg_qr(out, x[0]) && !opd__linalg_eigh(out, x[0]) && !opd__linalg_svd(out, x[0]) && !opd_linalg_eig(out, opd_select(x[0], 0, 0)) && !opd_linalg_cholesky_ex(out, x[0]) && opd_linalg_inv(x[0]) ? 0 : -1;
 }
 TEST(solvers_without_memory) {
     if (!there() || !emulated()) { SKIP("no emulation"); }
@@ -595,6 +740,10 @@ TEST(cusolver_that_does_not_converge) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "linalg.eigh: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues (error code: 3)");
     CHECK(opd__linalg_svd(out, x) != 0);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "linalg.svd: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated singular values (error code: 3)");
+    CHECK(opd_linalg_eig(out, x) != 0);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "linalg.eig: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues (error code: 3)");
+    CHECK(!opd_linalg_eigvals(x));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "linalg.eigvals: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues (error code: 3)");
 }
 TEST(cusolver_that_fails) {
     const char *const text = getenv("OPD_TEST_CUSOLVER");

@@ -2587,6 +2587,7 @@ TEST(an_index_out_of_range_is_an_error_of_the_next_call_that_waits) {
 #include "complex_tests.h"
 #include "special_tests.h"
 #include "solver_tests.h"
+#include "samples_tests.h"
 
 //-- a GPU that is left alone, or cannot be used -----------------------------------------------------------------------
 

@@ -240,6 +240,71 @@ TEST(rms_norm_of_a_sum_in_one_kernel) {
     }
     CHECK_OK();
 }
+/* The layer norm of a sum: one launch without a derivative; the same numbers with one; what the kernel does not take. */
+TEST(layer_norm_of_a_sum_in_one_kernel) {
+    static const opd_scalar_type types[] = {OPD_FLOAT32, OPD_FLOAT16, OPD_BFLOAT16, OPD_FLOAT64};
+    static const int64_t sizes[] = {1, 8, 37, 512, 2049, 9000};
+    if (!there()) { SKIP("no GPU"); }
+    for (int k = 0; k < 24 * 5; k++) {
+        OPD_SCOPE {
+            const opd_scalar_type type = types[k % 4];
+            const int64_t n = sizes[k / 4 % 6];
+            const int how = k / 24;               /* 0: weight and bias, 1: neither, 2: weight of float32, 3: bias, 4: at an odd address */
+            const opd_scalar_type of = how == 2 && type != OPD_FLOAT64 ? OPD_FLOAT32 : type;
+            opd_tensor *in[2][4], *out[2][2], *second, *third;
+            for (int at = 0; at < 2; at++) {
+                for (int i = 0; i < 4; i++) {
+                    const bool none = (how == 1 && i > 1) || (how == 2 && i == 3) || (how == 3 && i == 2);
+                    in[at][i] = none ? NULL : at ? to_gpu(in[0][i]) : opd_to_dtype(opd_randn(i < 2 ? OPD_INTS(5, n) : OPD_INTS(n), OPD_FLOAT32), i < 2 ? type : of);
+                }
+                if (at && how == 4) { in[1][1] = opd_reshape(opd_narrow(opd_copy_(opd_zeros_like(opd_cat(opd_tensors_of((opd_tensor *[]){opd_reshape(in[1][1], OPD_INTS(-1)), opd_reshape(in[1][1], OPD_INTS(-1))}, 2), 0)), opd_repeat(opd_roll(opd_reshape(in[1][1], OPD_INTS(-1)), OPD_INTS(1), OPD_INTS(0)), OPD_INTS(2))), 0, 1, 5 * n), OPD_INTS(5, n)); }
+                const long before = launches();
+                out[at][0] = opd_add_layer_norm(in[at][0], in[at][1], OPD_INTS(n), in[at][2], in[at][3], 1e-5, &out[at][1]);
+                if (at) { CHECK(!opd_emu_count || launches() - before == 1); }
+            }
+            const double near = type == OPD_FLOAT64 ? 1e-10 : type == OPD_FLOAT32 ? 1e-4 : 4 * rounding(type);
+            as_on_host("layer norm of a sum", out[1][0], out[0][0], near);
+            as_on_host("the sum", out[1][1], out[0][1], 0);
+            second = opd_add_layer_norm(opd_tensor_set_requires_grad(opd_detach(in[1][0]), true), in[1][1], OPD_INTS(n), in[1][2], in[1][3], 1e-5, &third);
+            CHECK(second && third && opd_tensor_requires_grad(second) && opd_tensor_requires_grad(third));
+            as_on_host("with a derivative", second ? opd_detach(second) : NULL, out[0][0], near);
+        }
+    }
+    OPD_SCOPE {
+        opd_tensor *const x = to_gpu(opd_randn(OPD_INTS(2, 3, 8), OPD_FLOAT32)), *const row = to_gpu(opd_ones(OPD_INTS(8), OPD_FLOAT32)), *sum = NULL, *y;
+        y = opd_add_layer_norm(x, row, OPD_INTS(8), row, row, 1e-5, &sum);                /* broadcast */
+        as_on_host("broadcast", y, opd_layer_norm(opd_add(to_host(x), to_host(row)), OPD_INTS(8), to_host(row), to_host(row), 1e-5), 1e-5);
+        y = opd_add_layer_norm(opd_transpose(x, 0, 1), opd_transpose(x, 0, 1), OPD_INTS(8), NULL, NULL, 1e-5, NULL);
+        as_on_host("strides", y, opd_layer_norm(opd_add(opd_transpose(to_host(x), 0, 1), opd_transpose(to_host(x), 0, 1)), OPD_INTS(8), NULL, NULL, 1e-5), 1e-5);
+        y = opd_add_layer_norm(x, x, OPD_INTS(3, 8), NULL, NULL, 1e-5, NULL);
+        as_on_host("two dims", y, opd_layer_norm(opd_add(to_host(x), to_host(x)), OPD_INTS(3, 8), NULL, NULL, 1e-5), 1e-5);
+        y = opd_add_layer_norm(opd_narrow(x, 0, 0, 0), opd_narrow(x, 0, 0, 0), OPD_INTS(8), row, row, 1e-5, &sum);
+        CHECK(y && opd_numel(y) == 0 && sum && opd_numel(sum) == 0);
+        CHECK(!opd_add_layer_norm(x, x, OPD_INTS(7), NULL, NULL, 1e-5, &sum) && !sum);
+        CHECK_ERROR(OPD_ERROR_SHAPE, "normalized_shape");
+        CHECK(!opd_add_layer_norm(x, x, OPD_INTS(8), to_gpu(opd_ones(OPD_INTS(7), OPD_FLOAT32)), NULL, 1e-5, &sum) && !sum);
+        CHECK_ERROR(OPD_ERROR_SHAPE, "weight");
+        CHECK(!opd_add_layer_norm(x, opd_zeros(OPD_INTS(2, 3, 8), OPD_FLOAT32), OPD_INTS(8), NULL, NULL, 1e-5, &sum) && !sum);
+        CHECK(opd_error_message()[0]);
+        opd_error_clear();
+    }
+    CHECK_OK();
+}
+/* In an autocast region, norms of sums have the dtypes of the norms by themselves. */
+TEST(norms_of_sums_in_autocast) {
+    if (!there()) { SKIP("no GPU"); }
+    OPD_SCOPE {
+        opd_tensor *const x = to_gpu(opd_randn(OPD_INTS(2, 8), OPD_BFLOAT16)), *want, *got, *sum;
+        OPD_AUTOCAST(OPD_CUDA) {
+            for (int kind = 0; kind < 2; kind++) {
+                want = kind ? opd_layer_norm(opd_add(x, x), OPD_INTS(8), NULL, NULL, 1e-5) : opd_rms_norm(opd_add(x, x), OPD_INTS(8), NULL, opd_value_none());
+                got = kind ? opd_add_layer_norm(x, x, OPD_INTS(8), NULL, NULL, 1e-5, &sum) : opd_add_rms_norm(x, x, OPD_INTS(8), NULL, opd_value_none(), &sum);
+                CHECK(got && want && opd_dtype(got) == opd_dtype(want) && opd_dtype(sum) == OPD_BFLOAT16);
+            }
+        }
+    }
+    CHECK_OK();
+}
 /* Products of float8 with scales of all kinds; on tensor cores, if cublasLt takes them. */
 TEST(products_of_float8) {
     static const int64_t sizes[][3] = {{17, 32, 48}, {1, 16, 16}, {5, 24, 16}, {16, 32, 20}, {3, 48, 16}};
@@ -361,6 +426,36 @@ TEST(fft_of_many_sizes) {
         CHECK_ERROR(OPD_ERROR_SHAPE, "Invalid number of data points");
         CHECK(!opd_fft_c2c(to_gpu(opd_to_dtype(opd_randn(OPD_INTS(4, 4), OPD_FLOAT32), OPD_COMPLEX32)), opd_ints_of(twice, 1), 0, true));
         CHECK_ERROR(OPD_ERROR_DTYPE, "not implemented for 'complex32'");
+    }
+    CHECK_OK();
+}
+/* A plan that a capture uses is kept as long as the capture could be replayed, however many others are made. */
+TEST(fft_plans_of_captures) {
+    const int64_t last = 1;
+    if (!there() || !getenv("OPD_CUFFT")) { SKIP("no cuFFT that counts"); }
+    void *const library = dlopen(getenv("OPD_CUFFT"), RTLD_NOW | RTLD_NOLOAD);
+    long (*count)(const char *) = NULL;
+    *(void **)(void *)&count = library ? dlsym(library, "opd_emu_cufft_count") : NULL;
+    if (!count) { SKIP("no cuFFT that counts"); }
+    OPD_SCOPE {
+        opd_tensor *const x = to_gpu(opd_randn(OPD_INTS(2, 1001), OPD_FLOAT32)), *const other = to_gpu(opd_randn(OPD_INTS(2, 1003), OPD_FLOAT32));
+        opd_stream s = opd_stream_new(gpu(-1)), was;
+        CHECK(opd_fft_r2c(x, opd_ints_of(&last, 1), 0, true) && opd_fft_r2c(other, opd_ints_of(&last, 1), 0, true));
+        (void)opd_stream_wait(s, opd_stream_current(gpu(-1)));
+        was = opd_stream_set(s);
+        CHECK_INT(opd_capture_begin(s), 0);
+        CHECK(opd_fft_r2c(x, opd_ints_of(&last, 1), 0, true) != NULL);
+        opd_capture *const c = opd_capture_end(s);
+        opd_stream_set(was);
+        for (int n = 1; n < 140; n++) { OPD_SCOPE { (void)opd_fft_r2c(to_gpu(opd_zeros(OPD_INTS(1, n), OPD_FLOAT32)), opd_ints_of(&last, 1), 0, true); } }
+        const long before = count("plans");
+        CHECK_INT(count("there"), 128);
+        CHECK(opd_fft_r2c(x, opd_ints_of(&last, 1), 0, true) != NULL);
+        CHECK_INT(count("plans"), before);
+        CHECK(opd_fft_r2c(other, opd_ints_of(&last, 1), 0, true) != NULL);
+        CHECK_INT(count("plans"), before + 1);
+        if (c) { opd_capture_free(c); }
+        opd_stream_free(s);
     }
     CHECK_OK();
 }

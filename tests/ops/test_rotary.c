@@ -1,4 +1,4 @@
-/* opd_rotary_embedding and opd_add_rms_norm: by their definitions, with derivatives and transforms; errors. */
+/* opd_rotary_embedding, opd_add_rms_norm and opd_add_layer_norm: by their definitions, with derivatives and transforms; errors. */
 #include "../check.h"
 #include <math.h>
 #include <string.h>
@@ -95,6 +95,32 @@ TEST(the_rms_norm_of_a_sum) {
         sum = y;
         CHECK(!opd_add_rms_norm(in[0], NULL, OPD_INTS(4), NULL, opd_value_none(), &sum) && !sum);
         CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_add_rms_norm");
+    }
+    CHECK_OK();
+}
+static int layer_normed(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_add_layer_norm(in[0], in[1], OPD_INTS(4), in[2], in[3], 1e-5, &out[1]);
+    return out[0] ? 2 : -1;
+}
+TEST(the_layer_norm_of_a_sum) {
+    OPD_SCOPE {
+        opd_tensor *in[4] = {opd_randn(OPD_INTS(3, 4), OPD_FLOAT64), opd_randn(OPD_INTS(3, 4), OPD_FLOAT64), opd_randn(OPD_INTS(4), OPD_FLOAT64), opd_randn(OPD_INTS(4), OPD_FLOAT64)};
+        opd_tensor *sum = NULL, *y = opd_add_layer_norm(in[0], in[1], OPD_INTS(4), in[2], in[3], 1e-3, &sum), *by_hand, *mean, *variance;
+        CHECK(sum && opd_equal(sum, opd_add(in[0], in[1])));
+        mean = opd_mean_dim(sum, OPD_INTS(-1), true);
+        variance = opd_mean_dim(opd_square(opd_sub(sum, mean)), OPD_INTS(-1), true);
+        by_hand = opd_add(opd_mul(opd_div(opd_sub(sum, mean), opd_sqrt(opd_add_Scalar(variance, opd_value_double(1e-3)))), in[2]), in[3]);
+        CHECK(opd_allclose_full(y, by_hand, 1e-12, 1e-12, false));
+        CHECK(opd_equal(y, opd_add_layer_norm(in[0], in[1], OPD_INTS(4), in[2], in[3], 1e-3, NULL)));
+        for (int i = 0; i < 4; i++) { (void)opd_tensor_set_requires_grad(in[i], true); }
+        CHECK_INT(opd_gradcheck(layer_normed, NULL, in, 4, NULL), 0);
+        sum = y;
+        CHECK(!opd_add_layer_norm(in[0], in[1], OPD_INTS(5), NULL, NULL, 1e-5, &sum) && !sum);
+        CHECK_ERROR(OPD_ERROR_SHAPE, "normalized_shape");
+        sum = y;
+        CHECK(!opd_add_layer_norm(in[0], NULL, OPD_INTS(4), NULL, NULL, 1e-5, &sum) && !sum);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_add_layer_norm");
     }
     CHECK_OK();
 }

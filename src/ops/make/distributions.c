@@ -9,160 +9,8 @@
 //  like all random numbers here, but have the same distributions.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* A stream of random words for one element, which Philox computes in groups of four.  turn: the number of groups so
-   far; used: how many words of the last group have been used. */
-typedef struct opdi_stream { uint64_t key, place, turn; uint32_t words[4]; int used; } opdi_stream;
+#include "samples.typed.h"
 typedef double (*opdi_sampler)(opdi_stream *stream, double first, double second);
-
-/* These functions give the same bits on every machine.  The functions of the C library do not. */
-static double opdi_same_log(double x) { return opdi_log1_f64(x); }
-/* Returns e^x, with the Taylor series of e^r to r^13.  opdi_exp1_f64 may change, but random numbers may not. */
-static double opdi_same_exp(double x) {
-    double t, q = 1.0 / 6227020800, factorial = 479001600;
-    const double r = opdi_exp_rest(x > 710.0 ? 710.0 : x < -746.0 ? -746.0 : x, &t);
-    for (int k = 12; k > 1; k--) {
-        q = OPDI_FMA(q, r, 1 / factorial);
-        factorial /= k;
-    }
-    return opdi_scale_f64(OPDI_FMA(q, r * r, r) + 1.0, t);
-}
-static double opdi_same_cos(double x) { return opdi_trig1_f64(x, 1); }
-static double opdi_same_tan(double x) { return opdi_trig1_f64(x, 0) / opdi_trig1_f64(x, 1); }
-static double opdi_same_log1p(double x) {
-    const double sum = 1 + x, part = sum - 1;
-    return fabs(part) > 0 ? opdi_same_log(sum) * (x / part) : x;
-}
-
-/* Returns a uniform random number in (0, 1) with 52 random bits. */
-static double opdi_stream_next(opdi_stream *stream) {
-    if (stream->used == 4) {
-        opdi_philox(stream->key, stream->turn++, stream->place, stream->words);
-        stream->used = 0;
-    }
-    const uint32_t *words = stream->words + stream->used;
-    stream->used += 2;
-    return ((double)(((uint64_t)words[1] << 32 | words[0]) >> 12) + 0.5) * 2.220446049250313e-16;
-}
-static double opdi_stream_normal(opdi_stream *stream) {
-    const double radius = sqrt(-2 * opdi_same_log(opdi_stream_next(stream)));
-    return radius * opdi_same_cos(6.28318530717958647693 * opdi_stream_next(stream));
-}
-
-/* Returns the logarithm of the Poisson probability mean^k e^-mean / k!, where k is a whole number.  For k below 10,
-   adds up logarithms.  Otherwise computes k (log(1 + x) - x) with x = mean / k - 1, and Stirling's formula for the
-   rest, so that no large numbers are subtracted from each other. */
-static double opdi_poisson_log(double k, double mean) {
-    if (k < 10) {
-        double term = -mean;
-        for (int i = 1; i <= k; i++) { term += opdi_same_log(mean / i); }
-        return term;
-    }
-    const double x = (mean - k) / k, inverse = 1 / (k * k);
-    const double rest = (1 / 12.0 - inverse * (1 / 360.0 - inverse * (1 / 1260.0 - inverse / 1680))) / k;
-    return k * (opdi_same_log1p(x) - x) - 0.5 * opdi_same_log(6.28318530717958647693 * k) - rest;
-}
-/* Returns a Poisson random number.  For means below 10, multiplies uniform random numbers until their product is at
-   most e^-mean.  Otherwise uses the method of W. Hoermann, The transformed rejection method for generating Poisson
-   random variables. */
-static double opdi_sample_poisson(opdi_stream *stream, double mean, double unused) {
-    (void)unused;
-    if (mean == 0) { return 0; }                      /* mean may also be -0 */
-    if (!(mean > 0) || isinf(mean)) { return mean; }
-    if (mean < 10) {
-        const double limit = opdi_same_exp(-mean);
-        double count = 0;
-        for (double product = opdi_stream_next(stream); product > limit; product *= opdi_stream_next(stream)) {
-            count++;
-        }
-        return count;
-    }
-    const double b = 0.931 + 2.53 * sqrt(mean), a = -0.059 + 0.02483 * b, alpha = 1.1239 + 1.1328 / (b - 3.4);
-    const double sure = 0.9277 - 3.6224 / (b - 2);
-    for (;;) {
-        const double u = opdi_stream_next(stream) - 0.5, v = opdi_stream_next(stream), edge = 0.5 - fabs(u);
-        const double k = floor((2 * a / edge + b) * u + mean + 0.43);
-        if (edge >= 0.07 && v <= sure) { return k; }
-        if (k < 0 || (edge < 0.013 && v > edge)) { continue; }
-        if (opdi_same_log(v * alpha / (a / (edge * edge) + b)) <= opdi_poisson_log(k, mean)) { return k; }
-    }
-}
-/* Returns the number of trials up to and including the first success, which each trial has with probability p. */
-static double opdi_sample_geometric(opdi_stream *stream, double p, double unused) {
-    (void)unused;
-    return fmax(ceil(opdi_same_log(opdi_stream_next(stream)) / opdi_same_log1p(-p)), 1);
-}
-/* Returns a binomial random number: the number of successes in `count` trials, each of which succeeds with probability
-   p.  Requires p <= 0.5 and count * p >= 10.  Uses transformed rejection (W.  Hoermann, The generation of binomial
-   random variates, 1993).  The probability of k is, up to a constant factor, the product of the Poisson probabilities
-   of k and of count - k. */
-static double opdi_sample_binomial_large(opdi_stream *stream, double count, double p) {
-    const double mean = count * p, others = count * (1 - p), deviation = sqrt(mean * (1 - p));
-    const double b = 1.15 + 2.53 * deviation, a = -0.0873 + 0.0248 * b + 0.01 * p, sure = 0.92 - 4.2 / b;
-    const double alpha = (2.83 + 5.1 / b) * deviation, mode = floor((count + 1) * p);
-    const double most = opdi_poisson_log(mode, mean) + opdi_poisson_log(count - mode, others);
-    for (;;) {
-        const double u = opdi_stream_next(stream) - 0.5, v = opdi_stream_next(stream), edge = 0.5 - fabs(u);
-        const double k = floor((2 * a / edge + b) * u + mean + 0.5);
-        if (k < 0 || k > count) { continue; }
-        if (edge >= 0.07 && v <= sure) { return k; }
-        if (opdi_same_log(v * alpha / (a / (edge * edge) + b)) <=
-            opdi_poisson_log(k, mean) + opdi_poisson_log(count - k, others) - most) { return k; }
-    }
-}
-/* Returns the number of successes in `count` trials, each of which succeeds with probability p.  If fewer than 10
-   successes (or failures) are expected, jumps from one success (or failure) to the next. */
-static double opdi_sample_binomial(opdi_stream *stream, double count, double p) {
-    if (isnan(count) || isnan(p)) { return NAN; }
-    if (count <= 0 || p <= 0) { return 0; }
-    if (p >= 1 || isinf(count)) { return count; }
-    count = floor(count);
-    const double less = fmin(p, 1 - p);
-    double found = 0;
-    if (count * less >= 10) { found = opdi_sample_binomial_large(stream, count, less); }
-    else {
-        double at = opdi_sample_geometric(stream, less, 0);
-        for (; at <= count; at += opdi_sample_geometric(stream, less, 0)) { found++; }
-    }
-    return p <= 0.5 ? found : count - found;
-}
-static double opdi_sample_cauchy(opdi_stream *stream, double median, double sigma) {
-    return median + sigma * opdi_same_tan(3.14159265358979323846 * (opdi_stream_next(stream) - 0.5));
-}
-static double opdi_sample_log_normal(opdi_stream *stream, double mean, double deviation) {
-    return opdi_same_exp(mean + deviation * opdi_stream_normal(stream));
-}
-/* Returns a number x such that x * exp(*scale) is a gamma random number (G.  Marsaglia and W.  Tsang, A simple method
-   for generating gamma variables, 2000).  If shape is below 1, x is drawn for shape + 1, and the factor exp(*scale)
-   corrects this.  That factor may be too small for a double.  Otherwise *scale is 0. */
-static double opdi_draw_gamma(opdi_stream *stream, double shape, double *scale) {
-    *scale = 0;
-    if (!(shape > 0) || isinf(shape)) { return shape < 0 ? NAN : shape; }
-    if (shape < 1) {
-        *scale = opdi_same_log(opdi_stream_next(stream)) / shape;
-        shape += 1;
-    }
-    const double d = shape - 1 / 3.0, c = 1 / sqrt(9 * d);
-    for (;;) {
-        const double x = opdi_stream_normal(stream), root = 1 + c * x, cube = root * root * root;
-        if (root <= 0) { continue; }
-        const double u = opdi_stream_next(stream);
-        if (u < 1 - 0.0331 * x * x * x * x) { return d * cube; }
-        if (opdi_same_log(u) < 0.5 * x * x + d * (1 - cube + opdi_same_log(cube))) { return d * cube; }
-    }
-}
-static double opdi_sample_gamma(opdi_stream *stream, double shape, double unused) {
-    double scale;
-    const double value = opdi_draw_gamma(stream, shape, &scale);
-    (void)unused;
-    return value * opdi_same_exp(scale);
-}
-static double opdi_sample_log_gamma(opdi_stream *stream, double shape, double unused) {
-    double scale;
-    const double value = opdi_draw_gamma(stream, shape, &scale);
-    (void)unused;
-    const double result = opdi_same_log(value) + scale;
-    return result < -DBL_MAX ? -DBL_MAX : result;    /* if all logarithms were -infinity, their softmax would be NaN */
-}
 
 /* The task of drawing random numbers out [n] by calls of `sample`.  The parameters of number i are first[i] (if first
    is NULL, a) and second[i] (if second is NULL, b). */
@@ -179,25 +27,55 @@ static void opdi_sample_part(void *ctx, int64_t begin, int64_t end) {
         opdi_stream stream;
         stream.key = sampling->key;
         stream.place = sampling->at / 4 + (uint64_t)i;
-        stream.turn = 0;
-        stream.used = 4;
+        stream.turn = stream.kept = 0;
+        stream.full = false;
         sampling->out[i] = sampling->sample(&stream, sampling->first ? sampling->first[i] : sampling->a,
                                             sampling->second ? sampling->second[i] : sampling->b);
     }
 }
 OPDI_COLD_BEGIN
-/* Returns new float64 numbers from `sample`, one for each element of out.  The first parameter of `sample` is an
-   element of `first`, broadcast to out's sizes, or a if `first` is NULL; the second parameter is an element of
-   `second`, or b.  On failure, returns NULL and sets an error. */
-static opd_tensor *opdi_sample_draws(const opd_call *call, const opd_tensor *out, opdi_sampler sample,
-                                     opd_tensor *first, opd_tensor *second, double a, double b) {
-    opd_tensor *draws = opd_tensor_new(opd_ints_of(opdi_sizes(out), out->ndim), OPD_FLOAT64);
+/* Draws on the device of out, by the operator of the CUDA plug-in: returns new numbers of dtype float32 if out has it
+   and the distribution is not that of logarithms, else of float64.  The other parameters are those of
+   opdi_sample_draws.  On failure, returns NULL and sets an error. */
+static opd_tensor *opdi_sample_on_device(const opd_call *call, opd_op *op, opd_tensor *out, opdi_sample_kind kind,
+                                         opd_tensor *first, opd_tensor *second, double a, double b) {
+    opd_value args[8], got;
+    args[0] = opd_value_tensor(out);
+    args[1] = opd_value_int(kind);
+    args[2] = first ? opd_value_tensor(first) : opd_value_none();
+    args[3] = second ? opd_value_tensor(second) : opd_value_none();
+    args[4] = opd_value_double(a);
+    args[5] = opd_value_double(b);
+    args[6] = opd_value_bool(out->dtype != OPD_FLOAT32 || kind == OPDI_SAMPLE_LOG_GAMMA);
+    args[7] = opd_value_none();
+    const int at = opdi_arg_index(call->op->schema, "generator", 9);
+    if (at >= 0) { args[7] = opd_arg_value(call, at); }
+    return opd_call_all(op, &got, args, 8) ? NULL : got.u.t;
+}
+/* Returns the operator of the CUDA plug-in that draws the numbers of out on its device, or NULL if there is none. */
+static opd_op *opdi_sample_op(const opd_tensor *out) {
+    static opd_op *sample;
+    return opdi_in_cuda(out) ? opdi_cuda_op(&sample, "opd_cuda::sample") : NULL;
+}
+/* Returns new numbers from the distribution, one for each element of out: float64 numbers of the host, or numbers of
+   out's device.  The first parameter of the distribution is an element of `first`, broadcast to out's sizes, or a if
+   `first` is NULL; the second parameter is an element of `second`, or b.  On failure, returns NULL and sets an
+   error. */
+static opd_tensor *opdi_sample_draws(const opd_call *call, opd_tensor *out, opdi_sample_kind kind, opd_tensor *first,
+                                     opd_tensor *second, double a, double b) {
+    static const opdi_sampler samplers[OPDI_SAMPLES] = {
+        opdi_sample_poisson, opdi_sample_geometric, opdi_sample_binomial, opdi_sample_cauchy, opdi_sample_log_normal,
+        opdi_sample_gamma, opdi_sample_log_gamma};
     opdi_sampling sampling;
-    if (!draws || opdi_exact_out(call, (opd_scalar_type)out->dtype)) { return NULL; }
+    if (opdi_exact_out(call, (opd_scalar_type)out->dtype)) { return NULL; }
+    opd_op *const op = opdi_sample_op(out);
+    if (op) { return opdi_sample_on_device(call, op, out, kind, first, second, a, b); }
+    opd_tensor *draws = opd_tensor_new(opd_ints_of(opdi_sizes(out), out->ndim), OPD_FLOAT64);
+    if (!draws) { return NULL; }
     opdi_cpu_fallback_note(out);
     if ((first && !(first = opdi_to_f64(first, opdi_sizes(out), out->ndim))) ||
         (second && !(second = opdi_to_f64(second, opdi_sizes(out), out->ndim)))) { return NULL; }
-    sampling.sample = sample;
+    sampling.sample = samplers[kind];
     sampling.out = (double *)(void *)draws->data;
     sampling.first = first ? (const double *)(const void *)first->data : NULL;
     sampling.second = second ? (const double *)(const void *)second->data : NULL;
@@ -207,12 +85,12 @@ static opd_tensor *opdi_sample_draws(const opd_call *call, const opd_tensor *out
     opdi_parallel_for(out->numel, 1024, opdi_sample_part, &sampling);
     return draws;
 }
-/* Fills out with random numbers from `sample`; the other parameters are those of opdi_sample_draws.  Returns 0, or -1
-   and sets an error. */
-static int opdi_sample_into(const opd_call *call, opd_tensor *out, opdi_sampler sample, opd_tensor *first,
+/* Fills out with random numbers from the distribution; the other parameters are those of opdi_sample_draws.  Returns 0,
+   or -1 and sets an error. */
+static int opdi_sample_into(const opd_call *call, opd_tensor *out, opdi_sample_kind kind, opd_tensor *first,
                             opd_tensor *second, double a, double b) {
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
-    const opd_tensor *draws = opdi_sample_draws(call, out, sample, first, second, a, b);
+    opd_tensor *draws = opdi_sample_draws(call, out, kind, first, second, a, b);
     return draws ? opdi_copy(out, draws) : -1;
 }
 /* Checks that the tensor has a floating point dtype; 16-bit dtypes pass only if `halves` is set.  `name` is used in
@@ -223,14 +101,16 @@ OPDI_INTERNAL int opdi_sample_dtype(const char *name, const opd_tensor *tensor, 
     }
     return opdi_random_dtype(name, tensor);
 }
-/* Limits each element of draws, except NaN, to the range from the smallest positive normal number of dtype to
-   `most`. */
-static void opdi_sample_clip(opd_tensor *draws, opd_scalar_type dtype, double most) {
+/* Limits each element of draws, except NaN, to the range from the smallest positive normal number of dtype to `most`.
+   Returns draws or, if they are in memory of a device, new numbers.  On failure, returns NULL and sets an error. */
+static opd_tensor *opdi_sample_clip(opd_tensor *draws, opd_scalar_type dtype, double most) {
     const double least = dtype == OPD_FLOAT64 ? DBL_MIN : (double)FLT_MIN;
-    double *values = (double *)(void *)draws->data;
-    for (int64_t i = 0; i < draws->numel; i++) {
+    if (draws && opdi_on_device(draws)) { return opd_clamp(draws, opd_value_double(least), opd_value_double(most)); }
+    double *values = draws ? (double *)(void *)draws->data : NULL;
+    for (int64_t i = 0; values && i < draws->numel; i++) {
         values[i] = values[i] < least ? least : values[i] > most ? most : values[i];
     }
+    return draws;
 }
 
 static int opdi_poisson_kernel(opd_call *call) {
@@ -238,13 +118,14 @@ static int opdi_poisson_kernel(opd_call *call) {
     if (opdi_sample_dtype("poisson_cpu", self, true)) { return -1; }
     opd_tensor *out = opd_result(call, 0, opdi_sizes(self), self->ndim, (opd_scalar_type)self->dtype);
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
-    if (!(rates = opdi_to_f64(self, opdi_sizes(self), self->ndim))) { return -1; }
-    for (int64_t i = 0; i < rates->numel; i++) {
-        if (!(((const double *)(const void *)rates->data)[i] >= 0)) {
+    if (!opdi_sample_op(out)) {                       /* a kernel on a device checks the rates that it reads */
+        if (!(rates = opdi_to_f64(self, opdi_sizes(self), self->ndim))) { return -1; }
+        for (int64_t i = 0; i < rates->numel; i++) {
+            if (((const double *)(const void *)rates->data)[i] >= 0) { continue; }
             return opd_fail(OPD_ERROR_ARGUMENT, "invalid Poisson rate, expected rate to be non-negative");
         }
     }
-    return opdi_sample_into(call, out, opdi_sample_poisson, rates, NULL, 0, 0);
+    return opdi_sample_into(call, out, OPDI_SAMPLE_POISSON, rates, NULL, 0, 0);
 }
 static int opdi_binomial_kernel(opd_call *call) {
     opd_tensor *count = opd_arg_tensor(call, 0), *prob = opd_arg_tensor(call, 1);
@@ -259,7 +140,7 @@ static int opdi_binomial_kernel(opd_call *call) {
     if (opdi_sample_dtype("binomial_cpu", count, false)) { return -1; }
     if (prob->dtype != count->dtype) { return opdi_found_fail(prob->dtype, count->dtype); }
     if (opdi_broadcast_into(sizes, &ndim, count) || opdi_broadcast_into(sizes, &ndim, prob)) { return -1; }
-    return opdi_sample_into(call, opd_result(call, 0, sizes, ndim, (opd_scalar_type)count->dtype), opdi_sample_binomial,
+    return opdi_sample_into(call, opd_result(call, 0, sizes, ndim, (opd_scalar_type)count->dtype), OPDI_SAMPLE_BINOMIAL,
                             count, prob, 0, 0);
 }
 static int opdi_geometric_kernel(opd_call *call) {
@@ -271,7 +152,7 @@ static int opdi_geometric_kernel(opd_call *call) {
     if (out && (out->dtype == OPD_BOOL || opd_dtype_is_complex((opd_scalar_type)out->dtype))) {
         return opdi_random_dtype("geometric_cpu", out);
     }
-    return opdi_sample_into(call, out, opdi_sample_geometric, NULL, NULL, p, 0);
+    return opdi_sample_into(call, out, OPDI_SAMPLE_GEOMETRIC, NULL, NULL, p, 0);
 }
 static int opdi_cauchy_kernel(opd_call *call) {
     const double sigma = opd_arg_double(call, 2);
@@ -283,7 +164,7 @@ static int opdi_cauchy_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_DTYPE, "Cauchy distribution is a continuous probability distribution. dtype must be "
                         "a floating point but you specified %s", opd_dtype_name((opd_scalar_type)self->dtype));
     }
-    return opdi_sample_into(call, opdi_written(call), opdi_sample_cauchy, NULL, NULL, opd_arg_double(call, 1), sigma);
+    return opdi_sample_into(call, opdi_written(call), OPDI_SAMPLE_CAUCHY, NULL, NULL, opd_arg_double(call, 1), sigma);
 }
 static int opdi_log_normal_kernel(opd_call *call) {
     const double deviation = opd_arg_double(call, 2);
@@ -291,7 +172,7 @@ static int opdi_log_normal_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_ARGUMENT, "log_normal_ expects std > 0.0, but found std=%g", deviation);
     }
     if (opdi_sample_dtype("log_normal_cpu", opd_arg_tensor(call, 0), true)) { return -1; }
-    return opdi_sample_into(call, opdi_written(call), opdi_sample_log_normal, NULL, NULL, opd_arg_double(call, 1),
+    return opdi_sample_into(call, opdi_written(call), OPDI_SAMPLE_LOG_NORMAL, NULL, NULL, opd_arg_double(call, 1),
                             deviation);
 }
 static int opdi_standard_gamma_kernel(opd_call *call) {
@@ -300,10 +181,9 @@ static int opdi_standard_gamma_kernel(opd_call *call) {
     if (opdi_sample_dtype("gamma_cpu", self, false)) { return -1; }
     opd_tensor *out = opd_result(call, 0, opdi_sizes(self), self->ndim, dtype);
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
-    opd_tensor *draws = opdi_sample_draws(call, out, opdi_sample_gamma, self, NULL, 0, 0);
-    if (!draws) { return -1; }
-    opdi_sample_clip(draws, dtype, OPDI_INF);
-    return opdi_copy(out, draws);
+    opd_tensor *draws = opdi_sample_draws(call, out, OPDI_SAMPLE_GAMMA, self, NULL, 0, 0);
+    draws = opdi_sample_clip(draws, dtype, OPDI_INF);
+    return draws ? opdi_copy(out, draws) : -1;
 }
 /* _sample_dirichlet: draws gamma numbers and divides them by their sum along the last dim.  Computes with their
    logarithms, because with small parameters the gamma numbers are too small for a double. */
@@ -313,11 +193,10 @@ static int opdi_sample_dirichlet_kernel(opd_call *call) {
     if (opdi_sample_dtype("dirichlet", self, false)) { return -1; }
     opd_tensor *out = opd_result(call, 0, opdi_sizes(self), self->ndim, dtype);
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
-    opd_tensor *draws = opdi_sample_draws(call, out, opdi_sample_log_gamma, self, NULL, 0, 0);
+    opd_tensor *draws = opdi_sample_draws(call, out, OPDI_SAMPLE_LOG_GAMMA, self, NULL, 0, 0);
     draws = draws ? opd_softmax(draws, -1) : NULL;
-    if (!draws) { return -1; }
-    opdi_sample_clip(draws, dtype, dtype == OPD_FLOAT64 ? 1 - DBL_EPSILON / 2 : 1 - (double)FLT_EPSILON / 2);
-    return opdi_copy(out, draws);
+    draws = opdi_sample_clip(draws, dtype, 1 - (dtype == OPD_FLOAT64 ? DBL_EPSILON : (double)FLT_EPSILON) / 2);
+    return draws ? opdi_copy(out, draws) : -1;
 }
 static int opdi_standard_gamma_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), opd_standard_gamma_grad(opd_bw_tensor(bw, 0),

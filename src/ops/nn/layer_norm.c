@@ -492,7 +492,7 @@ OPDI_INTERNAL int opdi_rms_in_cuda(opd_tensor *input, opd_ints shape, opd_tensor
     const double given = epsilon.tag == OPD_TAG_NONE ? wide ? 2.220446049250313e-16 : 1.1920928955078125e-07
         : epsilon.tag == OPD_TAG_INT ? (double)epsilon.u.i : epsilon.u.d, eps = wide ? given : (double)(float)given;
     if (input->backend != OPD_CUDA || !opdi_only_autocast_follows() || !opdi_in_cuda(input) || input->numel == 0 ||
-        !opdi_rms_op() ||
+        !opdi_rms_op() || (residual && opdi_autocast_is_on(opdi_self(), OPD_CUDA)) ||         /* the sum may be cast */
         (residual && (!opdi_in_cuda(residual) || residual->storage->index != input->storage->index ||
                       residual->dtype != input->dtype || !opdi_same_sizes(residual, input) ||
                       !opd_is_contiguous(residual))) ||
@@ -530,6 +530,41 @@ OPDI_INTERNAL int opdi_rms_in_cuda(opd_tensor *input, opd_ints shape, opd_tensor
     if (opd_autograd_apply(&function, values, 5, got, residual ? 2 : 1) < 0) { return -1; }
     *result = got[0].u.t;
     if (residual) { *sum = got[1].u.t; }
+    return 1;
+}
+/* Computes the layer norm of input + residual on a GPU in one kernel.  Returns 1, and sets *result and *sum; -1 and
+   sets an error; or 0 if this is not possible, because a gradient is needed, because another layer has to see the
+   operators, or because of dtypes or layouts. */
+OPDI_INTERNAL int opdi_layer_norm_sum_in_cuda(opd_tensor *input, opd_tensor *residual, opd_ints shape,
+                                              opd_tensor *weight, opd_tensor *bias, double eps, opd_tensor **result,
+                                              opd_tensor **sum) {
+    static opd_op *norm;
+    opd_tensor *const all[4] = {input, residual, weight, bias};
+    opd_op *op;
+    opd_value args[6], got[2];
+    if (input->backend != OPD_CUDA || opdi_autocast_is_on(opdi_self(), OPD_CUDA) || !opdi_only_autocast_follows() ||
+        input->numel == 0 || !opd_dtype_is_floating(OPDI_DTYPE(input)) || residual->dtype != input->dtype ||
+        !opdi_same_sizes(residual, input) || !opd_is_contiguous(input) || !opd_is_contiguous(residual) ||
+        (weight && bias && weight->dtype != bias->dtype)) { return 0; }
+    for (int i = 0; i < 4; i++) {
+        if (!all[i]) { continue; }
+        if (!opdi_in_cuda(all[i]) || all[i]->storage->index != input->storage->index ||
+            (opd_grad_mode_enabled() && opdi_tracked(all[i])) ||
+            (all[i]->dtype != input->dtype && (all[i]->dtype != OPD_FLOAT32 || input->dtype == OPD_FLOAT64))) {
+            return 0;
+        }
+    }
+    if (!(op = opdi_cuda_op(&norm, "opd_cuda::layer_norm_sum"))) { return 0; }
+    if (opdi_norm_axis(input, shape, weight, bias) < 0) { return -1; }
+    args[0] = opd_value_tensor(input);
+    args[1] = opd_value_tensor(residual);
+    args[2] = weight ? opd_value_tensor(weight) : opd_value_none();
+    args[3] = bias ? opd_value_tensor(bias) : opd_value_none();
+    args[4] = opd_value_int(opdi_rms_row(shape));
+    args[5] = opd_value_double(eps);
+    if (opd_call_all(op, got, args, 6)) { return -1; }
+    *result = got[0].u.t;
+    *sum = got[1].u.t;
     return 1;
 }
 static int opdi_rms_norm_kernel(opd_call *call) {

@@ -137,6 +137,29 @@ opd_tensor *opd_rotary_embedding(opd_tensor *x, opd_tensor *cosines, opd_tensor 
     }
     return out;
 }
+opd_tensor *opd_add_layer_norm(opd_tensor *x, opd_tensor *residual, opd_ints normalized_shape, opd_tensor *weight,
+                               opd_tensor *bias, double eps, opd_tensor **sum) {
+    opd_tensor *y = NULL, *added = NULL;
+    if (sum) { *sum = NULL; }
+    if (!opd_ok() || opdi_null_tensor(x, "opd_add_layer_norm") || opdi_null_tensor(residual, "opd_add_layer_norm")) {
+        return NULL;
+    }
+    OPD_SCOPE {
+        int done = 0;
+#if !defined(OPD_NO_OP_NORM)
+        done = opdi_layer_norm_sum_in_cuda(x, residual, normalized_shape, weight, bias, eps, &y, &added);
+#endif
+        if (done == 0) {
+            added = opd_add(x, residual);
+            y = added ? opd_layer_norm_full(added, normalized_shape, weight, bias, eps, true) : NULL;
+        }
+        if (y) {
+            y = opd_scope_return(y);
+            if (sum) { *sum = opd_scope_return(added); }
+        }
+    }
+    return y;
+}
 opd_tensor *opd_add_rms_norm(opd_tensor *x, opd_tensor *residual, opd_ints normalized_shape, opd_tensor *weight,
                              opd_value eps, opd_tensor **sum) {
     opd_tensor *y = NULL, *added = NULL;
