@@ -3031,6 +3031,13 @@ OPDI_INTERNAL opdi_complex opdi_complex_times(double k, opdi_complex x) {
     return opdi_complex_make(k * x.re, k * x.im);
 }
 OPDI_INTERNAL bool opdi_complex_zero(opdi_complex x) { return x.re == 0 && x.im == 0; }
+/* On the processor, these functions have the same bits everywhere if they are to. */
+#define OPDI_CU_OF_DOUBLE(name) OPDI_INTERNAL double opdi_##name##_f64(double x) { return name(x); }
+#define OPDI_CU_OF_DOUBLES(name) OPDI_INTERNAL double opdi_##name##_f64(double x, double y) { return name(x, y); }
+OPDI_CU_OF_DOUBLE(exp) OPDI_CU_OF_DOUBLE(expm1) OPDI_CU_OF_DOUBLE(log) OPDI_CU_OF_DOUBLE(log1p) OPDI_CU_OF_DOUBLE(erfc)
+OPDI_CU_OF_DOUBLE(sin) OPDI_CU_OF_DOUBLE(cos) OPDI_CU_OF_DOUBLE(tan) OPDI_CU_OF_DOUBLE(acos) OPDI_CU_OF_DOUBLE(sinh)
+OPDI_CU_OF_DOUBLE(cosh) OPDI_CU_OF_DOUBLE(tanh) OPDI_CU_OF_DOUBLES(pow) OPDI_CU_OF_DOUBLES(hypot)
+OPDI_CU_OF_DOUBLES(atan2)
 /* src/ops/pointwise/complex_functions.typed.h */
 /* Functions and pointwise formulas of complex numbers, for the processor (complex.c) and CUDA (complex.cu). */
 
@@ -3089,32 +3096,51 @@ OPDI_INTERNAL opdi_complex opdi_complex_div(opdi_complex x, opdi_complex y) {
 //== functions =========================================================================================================
 
 OPDI_COMPLEX_TEXT opdi_complex opdi_complex_exp(opdi_complex x) {
-    if (x.im == 0) { return opdi_complex_make(exp(x.re), x.im); }
+    if (x.im == 0) { return opdi_complex_make(opdi_exp_f64(x.re), x.im); }
     if (isinf(x.re) && !isfinite(x.im)) { return x.re < 0 ? opdi_complex_make(0, 0) : opdi_complex_make(x.re, NAN); }
     const bool large = x.re > 709;                /* e^re may overflow even if the products do not */
-    const double size = exp(large ? x.re / 2 : x.re), rest = large ? size : 1;
-    return opdi_complex_make(size * cos(x.im) * rest, size * sin(x.im) * rest);
+    const double size = opdi_exp_f64(large ? x.re / 2 : x.re), rest = large ? size : 1;
+    return opdi_complex_make(size * opdi_cos_f64(x.im) * rest, size * opdi_sin_f64(x.im) * rest);
 }
-/* Returns log|x| + i * arg(x).  If |x| is near 1, the real part is log1p((a - 1) * (a + 1) + b^2) / 2, where a is the
-   larger and b the smaller absolute value of the parts. */
+/* Returns x^2, and sets *low to the error of its rounding.  x is less than 2^400. */
+OPDI_COMPLEX_TEXT double opdi_complex_exact_square(double x, double *low) {
+    const double square = x * x, wide = x * 134217729, high = wide - (wide - x), rest = x - high;
+    *low = ((high * high - square) + 2 * high * rest) + rest * rest;
+    return square;
+}
+/* Returns u + a^2 + b^2, rounded about once, so that no digits are lost if the sum is nearly 0. */
+OPDI_COMPLEX_TEXT double opdi_complex_plus_squares(double u, double a, double b) {
+    double a_low, b_low;
+    const double p = opdi_complex_exact_square(a, &a_low), q = opdi_complex_exact_square(b, &b_low);
+    const double first = u + p, first_u = first - p, first_low = (u - first_u) + (p - (first - first_u));
+    const double sum = first + q, sum_first = sum - q, sum_low = (first - sum_first) + (q - (sum - sum_first));
+    return sum + ((first_low + sum_low) + (a_low + b_low));
+}
+/* Returns log|x| + i * arg(x).  The real part is log(|x|^2) / 2 or, if |x| is near 1, log1p(|x|^2 - 1) / 2. */
 OPDI_INTERNAL opdi_complex opdi_complex_log(opdi_complex x) {
-    const double a = fmax(fabs(x.re), fabs(x.im)), b = fmin(fabs(x.re), fabs(x.im));
-    const double size = hypot(x.re, x.im);        /* NaN if a part is NaN */
-    const double log_of = size > 0.5 && size < 2 ? log1p((a - 1) * (a + 1) + b * b) / 2
-        : isinf(size) && isfinite(a) ? log(hypot(a / 2, b / 2)) + 0.69314718055994530942 : log(size);
-    return opdi_complex_make(log_of, atan2(x.im, x.re));
+    const double square = x.re * x.re + x.im * x.im, angle = opdi_atan2_f64(x.im, x.re);
+    if (square > 0.25 && square < 4) {
+        return opdi_complex_make(opdi_log1p_f64(opdi_complex_plus_squares(-1, x.re, x.im)) / 2, angle);
+    }
+    if (square > 1e-280 && square < 1e300) { return opdi_complex_make(opdi_log_f64(square) / 2, angle); }
+    const double size = opdi_hypot_f64(x.re, x.im);     /* NaN if a part is NaN */
+    const double log_of = isinf(size) && isfinite(x.re) && isfinite(x.im)
+        ? opdi_log_f64(opdi_hypot_f64(x.re / 2, x.im / 2)) + 0.69314718055994530942 : opdi_log_f64(size);
+    return opdi_complex_make(log_of, angle);
 }
 OPDI_COMPLEX_TEXT opdi_complex opdi_complex_log1p(opdi_complex x) {
-    const double size = x.re * (2 + x.re) + x.im * x.im;
-    if (!(fabs(x.re) < 0.5 && fabs(x.im) < 0.5)) { return opdi_complex_log(opdi_complex_make(1 + x.re, x.im)); }
-    return opdi_complex_make(log1p(size) / 2, atan2(x.im, 1 + x.re));
+    const bool inner = fabs(x.re) < 3 && fabs(x.im) < 3;
+    const double size = inner ? opdi_complex_plus_squares(2 * x.re, x.re, x.im) : 3;   /* |1 + x|^2 - 1 */
+    if (!(size > -0.75 && size < 3)) { return opdi_complex_log(opdi_complex_make(1 + x.re, x.im)); }
+    return opdi_complex_make(opdi_log1p_f64(size) / 2, opdi_atan2_f64(x.im, 1 + x.re));
 }
 /* Returns e^x - 1 for x = a + bi.  The real part is e^a * cos(b) - 1 = expm1(a) * cos(b) - 2 * sin(b / 2)^2. */
 OPDI_COMPLEX_TEXT opdi_complex opdi_complex_expm1(opdi_complex x) {
-    const double half = sin(x.im / 2);
-    if (x.im == 0) { return opdi_complex_make(expm1(x.re), x.im); }
-    if (!isfinite(x.re)) { return opdi_complex_sub(opdi_complex_exp(x), opdi_complex_make(1, 0)); }
-    return opdi_complex_make(expm1(x.re) * cos(x.im) - 2 * half * half, exp(x.re) * sin(x.im));
+    const double half = opdi_sin_f64(x.im / 2);
+    if (x.im == 0) { return opdi_complex_make(opdi_expm1_f64(x.re), x.im); }
+    if (!(fabs(x.re) < 700)) { return opdi_complex_sub(opdi_complex_exp(x), opdi_complex_make(1, 0)); }
+    return opdi_complex_make(opdi_expm1_f64(x.re) * opdi_cos_f64(x.im) - 2 * half * half,
+                           opdi_exp_f64(x.re) * opdi_sin_f64(x.im));
 }
 OPDI_COLD_END
 OPDI_LOOPS_BEGIN
@@ -3133,32 +3159,41 @@ OPDI_INTERNAL opdi_complex opdi_complex_sqrt(opdi_complex x) {
 OPDI_LOOPS_END
 OPDI_COLD_BEGIN
 OPDI_COMPLEX_TEXT opdi_complex opdi_complex_sinh(opdi_complex x) {
-    if (x.im == 0) { return opdi_complex_make(sinh(x.re), x.im); }
+    if (x.im == 0) { return opdi_complex_make(opdi_sinh_f64(x.re), x.im); }
     if (!isfinite(x.im)) { return opdi_complex_make(x.re == 0 || isinf(x.re) ? x.re : NAN, NAN); }
-    return opdi_complex_make(x.re == 0 ? copysign(x.re, x.re * cos(x.im)) : sinh(x.re) * cos(x.im),
-                           cosh(x.re) * sin(x.im));
+    const double c = opdi_cos_f64(x.im), s = opdi_sin_f64(x.im);
+    if (fabs(x.re) > 709 && isfinite(x.re)) {     /* sinh(re) may overflow even if the products do not */
+        const double root = opdi_exp_f64(fabs(x.re) / 2);
+        return opdi_complex_make(copysign(0.5, x.re) * root * c * root, 0.5 * root * s * root);
+    }
+    return opdi_complex_make(x.re == 0 ? copysign(x.re, x.re * c) : opdi_sinh_f64(x.re) * c, opdi_cosh_f64(x.re) * s);
 }
 OPDI_COMPLEX_TEXT opdi_complex opdi_complex_cosh(opdi_complex x) {
     if (x.im == 0) {
         const double sign = x.re == 0 || isnan(x.re) ? x.re : copysign(0.0, x.re);
-        return opdi_complex_make(cosh(x.re), sign * x.im);
+        return opdi_complex_make(opdi_cosh_f64(x.re), sign * x.im);
     }
     if (!isfinite(x.im)) { return opdi_complex_make(isinf(x.re) ? INFINITY : NAN, x.re == 0 ? 0 : NAN); }
-    return opdi_complex_make(cosh(x.re) * cos(x.im), x.re == 0 ? x.re * sin(x.im) : sinh(x.re) * sin(x.im));
+    const double c = opdi_cos_f64(x.im), s = opdi_sin_f64(x.im);
+    if (fabs(x.re) > 709 && isfinite(x.re)) {
+        const double root = opdi_exp_f64(fabs(x.re) / 2);
+        return opdi_complex_make(0.5 * root * c * root, copysign(0.5, x.re) * root * s * root);
+    }
+    return opdi_complex_make(opdi_cosh_f64(x.re) * c, (x.re == 0 ? x.re : opdi_sinh_f64(x.re)) * s);
 }
-/* Returns tanh(a + bi) by Kahan's formula: (k * r * s + i * t) / (1 + k * s^2) with t = tan(b), s = sinh(a), r = sqrt(1
-   + s^2) and k = 1 + t^2. */
+/* Returns tanh(a + bi) = (sinh(a) * cosh(a) + i * sin(b) * cos(b)) / (sinh(a)^2 + cos(b)^2). */
 OPDI_COMPLEX_TEXT opdi_complex opdi_complex_tanh(opdi_complex x) {
-    if (x.im == 0) { return opdi_complex_make(tanh(x.re), x.im); }
+    if (x.im == 0) { return opdi_complex_make(opdi_tanh_f64(x.re), x.im); }
     if (isinf(x.re)) {
-        return opdi_complex_make(copysign(1.0, x.re), isfinite(x.im) ? copysign(0.0, sin(2 * x.im)) : 0);
+        return opdi_complex_make(copysign(1.0, x.re), isfinite(x.im) ? copysign(0.0, opdi_sin_f64(2 * x.im)) : 0);
     }
     if (!isfinite(x.im)) { return opdi_complex_make(x.re == 0 ? x.re : NAN, NAN); }
+    const double t = opdi_sin_f64(x.im), c = opdi_cos_f64(x.im);
     if (fabs(x.re) > 20) {
-        return opdi_complex_make(copysign(1.0, x.re), 4 * sin(x.im) * cos(x.im) * exp(-2 * fabs(x.re)));
+        return opdi_complex_make(copysign(1.0, x.re), 4 * t * c * opdi_exp_f64(-2 * fabs(x.re)));
     }
-    const double t = tan(x.im), s = sinh(x.re), r = sqrt(1 + s * s), k = 1 + t * t, below = 1 + k * s * s;
-    return opdi_complex_make(k * r * s / below, t / below);
+    const double s = opdi_sinh_f64(x.re), below = s * s + c * c;
+    return opdi_complex_make(s * opdi_cosh_f64(x.re) / below, t * c / below);
 }
 /* The next two functions return i * x and -i * x, by which trigonometric functions are computed from hyperbolic
    ones. */
@@ -3177,14 +3212,14 @@ OPDI_LOOPS_BEGIN
    returns log(2 |x|). */
 OPDI_COMPLEX_TEXT bool opdi_complex_large(opdi_complex x) { return fabs(x.re) > 1e150 || fabs(x.im) > 1e150; }
 OPDI_COMPLEX_TEXT double opdi_complex_log2x(opdi_complex x) {
-    return log(hypot(x.re / 2, x.im / 2)) + 2 * 0.69314718055994530942;
+    return opdi_log_f64(opdi_hypot_f64(x.re / 2, x.im / 2)) + 2 * 0.69314718055994530942;
 }
 /* Returns asinh(x), computed as +-log(1 + u) with u = |x| + x^2 / (1 + sqrt(1 + x^2)), and corrected by the rounding
    error of 1 + u. */
 OPDI_COMPLEX_TEXT double opdi_complex_asinh_of(double x) {
     const double size = fabs(x), square = size * size, u = size + square / (1 + sqrt(1 + square)), one = 1 + u;
-    if (!(size < 1e150)) { return asinh(x); }
-    return copysign(log(one) + (u - (one - 1)) / one, x);
+    if (!(size < 1e150)) { return copysign(opdi_log_f64(size) + 0.69314718055994530942, x); }
+    return copysign(opdi_log_f64(one) + (u - (one - 1)) / one, x);
 }
 /* The next two functions return the square roots of 1 - x and 1 + x, which Kahan's formulas for the inverse functions
    use. */
@@ -3196,18 +3231,19 @@ OPDI_COMPLEX_TEXT opdi_complex opdi_complex_root_more(opdi_complex x) {
 }
 OPDI_COMPLEX_TEXT opdi_complex opdi_complex_asin(opdi_complex x) {
     if (opdi_complex_large(x)) {
-        return opdi_complex_make(atan2(x.re, fabs(x.im)), copysign(opdi_complex_log2x(x), x.im));
+        return opdi_complex_make(opdi_atan2_f64(x.re, fabs(x.im)), copysign(opdi_complex_log2x(x), x.im));
     }
     const opdi_complex less = opdi_complex_root_less(x), more = opdi_complex_root_more(x);
-    return opdi_complex_make(atan2(x.re, less.re * more.re - less.im * more.im),
+    return opdi_complex_make(opdi_atan2_f64(x.re, less.re * more.re - less.im * more.im),
                            opdi_complex_asinh_of(less.re * more.im - less.im * more.re));
 }
 OPDI_COMPLEX_TEXT opdi_complex opdi_complex_acos(opdi_complex x) {
     if (opdi_complex_large(x)) {
-        return opdi_complex_make(atan2(fabs(x.im), x.re), -copysign(opdi_complex_log2x(x), x.im));
+        return opdi_complex_make(opdi_atan2_f64(fabs(x.im), x.re), -copysign(opdi_complex_log2x(x), x.im));
     }
     const opdi_complex less = opdi_complex_root_less(x), more = opdi_complex_root_more(x);
-    return opdi_complex_make(2 * atan2(less.re, more.re), opdi_complex_asinh_of(more.re * less.im - more.im * less.re));
+    return opdi_complex_make(2 * opdi_atan2_f64(less.re, more.re),
+                           opdi_complex_asinh_of(more.re * less.im - more.im * less.re));
 }
 OPDI_COMPLEX_TEXT opdi_complex opdi_complex_asinh(opdi_complex x) {
     return opdi_complex_times_minus_i(opdi_complex_asin(opdi_complex_times_i(x)));
@@ -3215,20 +3251,24 @@ OPDI_COMPLEX_TEXT opdi_complex opdi_complex_asinh(opdi_complex x) {
 OPDI_LOOPS_END
 OPDI_COLD_BEGIN
 OPDI_COMPLEX_TEXT opdi_complex opdi_complex_acosh(opdi_complex x) {
-    if (opdi_complex_large(x)) { return opdi_complex_make(opdi_complex_log2x(x), atan2(x.im, x.re)); }
+    if (opdi_complex_large(x)) { return opdi_complex_make(opdi_complex_log2x(x), opdi_atan2_f64(x.im, x.re)); }
     const opdi_complex less = opdi_complex_sqrt(opdi_complex_make(x.re - 1, x.im)), more = opdi_complex_root_more(x);
-    return opdi_complex_make(asinh(less.re * more.re + less.im * more.im), 2 * atan2(less.im, more.re));
+    return opdi_complex_make(opdi_complex_asinh_of(less.re * more.re + less.im * more.im),
+                           2 * opdi_atan2_f64(less.im, more.re));
 }
 OPDI_COMPLEX_TEXT opdi_complex opdi_complex_atanh(opdi_complex x) {
     const double square = x.im * x.im, size = fabs(x.re);
-    if (opdi_complex_large(x)) {
-        return opdi_complex_make(copysign(0.0, x.re), isnan(x.im) ? x.im : copysign(1.57079632679489661923, x.im));
+    if (opdi_complex_large(x) && (!opdi_complex_nan(x) || isinf(x.re) || isinf(x.im))) {
+        const double scale = opdi_pair_scale(x.re, x.im), a = x.re * scale, b = x.im * scale;   /* the part of 1 / x */
+        return opdi_complex_make(isinf(x.re) || isinf(x.im) ? copysign(0.0, x.re) : a / (a * a + b * b) * scale,
+                               isnan(x.im) ? x.im : copysign(1.57079632679489661923, x.im));
     }
     if (size == 1 && x.im != 0 && square < 1e-200) {  /* x.im^2 may have underflowed to 0 */
-        return opdi_complex_make(copysign(log(2 / fabs(x.im)) / 2, x.re), atan2(2 * x.im, -square) / 2);
+        return opdi_complex_make(copysign(opdi_log_f64(2 / fabs(x.im)) / 2, x.re),
+                               opdi_atan2_f64(2 * x.im, -square) / 2);
     }
-    return opdi_complex_make(copysign(log1p(4 * size / ((1 - size) * (1 - size) + square)) / 4, x.re),
-                           atan2(2 * x.im, (1 - x.re) * (1 + x.re) - square) / 2);
+    return opdi_complex_make(copysign(opdi_log1p_f64(4 * size / ((1 - size) * (1 - size) + square)) / 4, x.re),
+                           opdi_atan2_f64(2 * x.im, (1 - x.re) * (1 + x.re) - square) / 2);
 }
 OPDI_COMPLEX_TEXT opdi_complex opdi_complex_atan(opdi_complex x) {
     return opdi_complex_times_minus_i(opdi_complex_atanh(opdi_complex_times_i(x)));
@@ -19311,10 +19351,6 @@ static int opdi_cu_list_norm(opd_call *call) {
 #define OPDI_LOOPS_BEGIN
 #define OPDI_LOOPS_END
 #define OPDI_INF ((double)INFINITY)
-/* On the processor, these functions have the same bits everywhere if they are to. */
-#define OPDI_CU_OF_DOUBLE(name) OPDI_ALWAYS double opdi_##name##_f64(double x) { return name(x); }
-OPDI_CU_OF_DOUBLE(exp) OPDI_CU_OF_DOUBLE(expm1) OPDI_CU_OF_DOUBLE(log) OPDI_CU_OF_DOUBLE(log1p)
-OPDI_CU_OF_DOUBLE(sin) OPDI_CU_OF_DOUBLE(cos)
 /* src/kernels/erfcx_scaled.typed.h */
 /* A polynomial for erfcx, for the processor (kernels.h) and CUDA (special.cu). */
 
@@ -19628,14 +19664,14 @@ OPDI_SHARED_LARGE double opdi_digamma_positive(double x) {
 OPDI_INTERNAL double opdi_special_digamma(double x) {
     if (x == 0) { return copysign(1.0, x) < 0 ? OPDI_INF : -OPDI_INF; }
     if (!(x < 0)) { return opdi_digamma_positive(x); }
-    return x == floor(x) ? NAN : opdi_digamma_positive(1 - x) - OPDI_PI / tan(OPDI_PI * (x - floor(x + 0.5)));
+    return x == floor(x) ? NAN : opdi_digamma_positive(1 - x) - OPDI_PI / opdi_tan_f64(OPDI_PI * (x - floor(x + 0.5)));
 }
 /* Returns sum_k (q + k)^-s for q > 0 and s > 1: adds some terms, and estimates the remaining sum by the
    Euler-Maclaurin formula. */
 OPDI_SHARED_LARGE double opdi_zeta_positive(double s, double q) {
-    double sum = 0, term = pow(q, -s), square = q * q, factor = s;
+    double sum = 0, term = opdi_pow_f64(q, -s), square = q * q, factor = s;
     if (isinf(q)) { return 0; }
-    for (; q < 10 || q < s; term = pow(q, -s)) {
+    for (; q < 10 || q < s; term = opdi_pow_f64(q, -s)) {
         sum += term;
         if (term <= sum * 1e-17) { return sum; }
         q += 1;
@@ -19736,7 +19772,7 @@ OPDI_SHARED_LARGE double opdi_gamma_large(double a, double half, double eta, boo
     double sum = 0;
     for (int k = 6; k >= 0; k--) { sum = sum / a + opdi_powers(tables[k], 22 - 3 * k, eta); }
     sum *= opdi_exp_f64(-a * half) / sqrt(2 * OPDI_PI * a);
-    return upper ? 0.5 * erfc(eta * sqrt(a / 2)) + sum : 0.5 * erfc(-eta * sqrt(a / 2)) - sum;
+    return upper ? 0.5 * opdi_erfc_f64(eta * sqrt(a / 2)) + sum : 0.5 * opdi_erfc_f64(-eta * sqrt(a / 2)) - sum;
 }
 /* Returns the regularized incomplete gamma function: Q(a, x) if `upper` is true, else P(a, x). */
 OPDI_SHARED_TEXT double opdi_gamma_part(double a, double x, bool upper) {
@@ -19794,7 +19830,8 @@ OPDI_INTERNAL double opdi_special_erfcx(double x) {
 }
 OPDI_INTERNAL double opdi_special_log_ndtr(double x) {
     const double root = x * 0.70710678118654752440;
-    return x < -1 ? opdi_log_f64(opdi_special_erfcx(-root) / 2) - root * root : opdi_log1p_f64(-erfc(root) / 2);
+    return x < -1 ? opdi_log_f64(opdi_special_erfcx(-root) / 2) - root * root
+        : opdi_log1p_f64(-opdi_erfc_f64(root) / 2);
 }
 /* entr: returns -x log(x). */
 OPDI_INTERNAL double opdi_special_entr(double x) {
@@ -19950,24 +19987,24 @@ OPDI_SHARED_TEXT double opdi_by_parity(double value, double x, int64_t n) {
 OPDI_INTERNAL double opdi_special_chebyshev_t(double x, double degree) {
     const int64_t n = opdi_degree(degree);
     if (n >= 0 && fabs(x) == 1) { return opdi_by_parity(1, x, n); }
-    return n > 6 && fabs(x) < 1 ? opdi_cos_f64((double)n * acos(x)) : opdi_chebyshev_steps(x, n, x);
+    return n > 6 && fabs(x) < 1 ? opdi_cos_f64((double)n * opdi_acos_f64(x)) : opdi_chebyshev_steps(x, n, x);
 }
 OPDI_INTERNAL double opdi_special_chebyshev_u(double x, double degree) {
     const int64_t n = opdi_degree(degree);
     if (n >= 0 && fabs(x) == 1) { return opdi_by_parity((double)n + 1, x, n); }
-    if (n > 8 && fabs(x) < 1) { return opdi_sin_f64(((double)n + 1) * acos(x)) / sqrt((1 - x) * (1 + x)); }
+    if (n > 8 && fabs(x) < 1) { return opdi_sin_f64(((double)n + 1) * opdi_acos_f64(x)) / sqrt((1 - x) * (1 + x)); }
     return opdi_chebyshev_steps(x, n, 2 * x);
 }
 OPDI_INTERNAL double opdi_special_chebyshev_v(double x, double degree) {
     const int64_t n = opdi_degree(degree);
     if (n >= 0 && fabs(x) == 1) { return x > 0 ? 1 : opdi_by_parity(2 * (double)n + 1, x, n); }
-    if (n > 8 && fabs(x) < 1) { return opdi_cos_f64(((double)n + 0.5) * acos(x)) / sqrt((1 + x) / 2); }
+    if (n > 8 && fabs(x) < 1) { return opdi_cos_f64(((double)n + 0.5) * opdi_acos_f64(x)) / sqrt((1 + x) / 2); }
     return opdi_chebyshev_steps(x, n, 2 * x - 1);
 }
 OPDI_INTERNAL double opdi_special_chebyshev_w(double x, double degree) {
     const int64_t n = opdi_degree(degree);
     if (n >= 0 && fabs(x) == 1) { return x > 0 ? 2 * (double)n + 1 : opdi_by_parity(1, x, n); }
-    if (n > 8 && fabs(x) < 1) { return opdi_sin_f64(((double)n + 0.5) * acos(x)) / sqrt((1 - x) / 2); }
+    if (n > 8 && fabs(x) < 1) { return opdi_sin_f64(((double)n + 0.5) * opdi_acos_f64(x)) / sqrt((1 - x) / 2); }
     return opdi_chebyshev_steps(x, n, 2 * x + 1);
 }
 OPDI_INTERNAL double opdi_special_shifted_t(double x, double n) { return opdi_special_chebyshev_t(2 * x - 1, n); }
@@ -20030,7 +20067,7 @@ OPDI_SHARED_TEXT double opdi_gamma_moves_low(double a, double x) {
         sum += term;
         slope -= term * inverses;
     }
-    return -x / a * (sum * (log(x) - opdi_special_digamma(a + 1)) + slope);
+    return -x / a * (sum * (opdi_log_f64(x) - opdi_special_digamma(a + 1)) + slope);
 }
 /* Returns dx / da for a random number x of the gamma distribution with shape a, for x above a.  Uses (1 - P(a, x)) /
    p(x) = x h with the continued fraction h = 1/(x+1-a - 1(1-a)/(x+3-a - ...)).  Computes h by Lentz's method,
@@ -20051,7 +20088,7 @@ OPDI_SHARED_TEXT double opdi_gamma_moves_high(double a, double x) {
         h *= step;
         if (fabs(step - 1) < 1e-16 && fabs(step_a) * h < 1e-16 * fabs(h_a)) { break; }
     }
-    return x * (h * (log(x) - opdi_special_digamma(a)) + h_a);
+    return x * (h * (opdi_log_f64(x) - opdi_special_digamma(a)) + h_a);
 }
 /* Returns dx / da for a random number x of the gamma distribution with a large shape a, at the fixed quantile w of
    the normal distribution.  Uses Cornish and Fisher's series x = a + w sqrt(a) + (w^2 - 1) / 3 + (w^3 - 7 w) / (36
@@ -20098,10 +20135,10 @@ OPDI_SHARED_TEXT double opdi_beta_moves(double x, double a, double total) {
     }
     if (x * (total + 2) <= a + 1) {
         const double sum = opdi_beta_sum(a, total, x, true, &slope);
-        return -x / a * (sum * (log(x) - opdi_special_digamma(a + 1) + opdi_special_digamma(total)) + slope);
+        return -x / a * (sum * (opdi_log_f64(x) - opdi_special_digamma(a + 1) + opdi_special_digamma(total)) + slope);
     }
     const double sum = opdi_beta_sum(b, total, 1 - x, false, &slope);
-    return x / b * (sum * (log(x) - opdi_special_digamma(a) + opdi_special_digamma(total)) + slope);
+    return x / b * (sum * (opdi_log_f64(x) - opdi_special_digamma(a) + opdi_special_digamma(total)) + slope);
 }
 
 /* The functions opdi_special_NAME of one number and of two. */

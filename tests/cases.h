@@ -78,7 +78,7 @@ static double read_half(const void *p, opd_scalar_type dtype) {
 static void case_put(opd_tensor *t, int64_t i, double v) {
     char *p = (char *)opd_data(t) + case_offset(t, i);
     switch (opd_dtype(t)) {
-    case OPD_FLOAT32: *(float *)(void *)p = (float)v; break;
+    case OPD_FLOAT32: case OPD_COMPLEX64: *(float *)(void *)p = (float)v; break;
     case OPD_FLOAT64: case OPD_COMPLEX128: *(double *)(void *)p = v; break;
     case OPD_FLOAT16: write_half(p, v, OPD_FLOAT16); break;
     case OPD_BFLOAT16: write_half(p, v, OPD_BFLOAT16); break;
@@ -91,10 +91,12 @@ static void case_put(opd_tensor *t, int64_t i, double v) {
     default: CHECK(!"a dtype that cases do not use");
     }
 }
-/* Writes the imaginary part of element i of a complex128 tensor that has this seed. */
+/* Writes the imaginary part of element i of a complex64 or complex128 tensor that has this seed. */
 static void case_put_imaginary(opd_tensor *t, int64_t i, int seed) {
     char *p = (char *)opd_data(t) + case_offset(t, i);
-    ((double *)(void *)p)[1] = floor((case_random(seed + 500, i) * 4 - 2) * 64) / 64;
+    const double v = floor((case_random(seed + 500, i) * 4 - 2) * 64) / 64;
+    if (opd_dtype(t) == OPD_COMPLEX64) { ((float *)(void *)p)[1] = (float)v; }
+    else { ((double *)(void *)p)[1] = v; }
 }
 /* Returns element i of t in C order, or 0 for complex numbers. */
 OPD_UNUSED static double case_get(const opd_tensor *t, int64_t i) {
@@ -166,7 +168,7 @@ static opd_tensor *case_read_tensor(op_case *c) {
     for (i = 0, n = opd_numel(t); i < n; i++) {
         double large = kind == 'd' && i / sizes[ndim - 1] % sizes[ndim - 1] == i % sizes[ndim - 1] ? 8 : 0;
         case_put(t, i, case_number(c, kind, range, i) + large);
-        if (dtype == OPD_COMPLEX128) { case_put_imaginary(t, i, c->seed); }
+        if (dtype == OPD_COMPLEX128 || dtype == OPD_COMPLEX64) { case_put_imaginary(t, i, c->seed); }
     }
     if (c->kinds && kind != 'i' && kind != 'b' && c->nfloating < CASE_LIST) { c->floating[c->nfloating++] = t; }
     return t;

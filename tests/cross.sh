@@ -22,8 +22,9 @@ an unwinder.
                                  and clang, and for 64-bit ARM with qemu-user
   same-bits                      training in the mode of same bits for i686, for Windows (if wine is installed), with
                                  another C library (musl), and for aarch64, armhf, s390x and riscv64; then each operator
-                                 with clang, without vector code (OPD_NO_SIMD) and with musl, and an eighth of them in
-                                 the emulators: only operators in golden/outside_same_bits.txt may give other bits
+                                 with functions of the C library that return other results (other_math.c), with clang,
+                                 without vector code (OPD_NO_SIMD) and with musl, and an eighth of them in the
+                                 emulators: only operators in golden/outside_same_bits.txt may give other bits
   mingw                          examples/quickstart.c for Windows, with threads; if wine is installed, it and the tests
                                  of tests/windows.sh run
   emscripten                     examples/quickstart.c, one epoch of examples/digits.c, and training in the mode of same
@@ -201,6 +202,7 @@ same_bits() {
     fi
     run=
     calls_operators gcc "$tmp/glibc.txt" "$object" || { bad 'test_same_bits.c died' "$tmp/out"; return; }
+    other_math
     same_operators clang
     same_operators 'gcc -DOPD_NO_SIMD'
     same_operators 'musl-gcc -static'
@@ -209,6 +211,16 @@ same_bits() {
     same_operators s390x-linux-gnu-gcc qemu-s390x -L /usr/s390x-linux-gnu
     libs=-latomic
     same_operators riscv64-linux-gnu-gcc qemu-riscv64 -L /usr/riscv64-linux-gnu
+}
+# other_math: compares the results of operators with those that use the functions of tests/other_math.c.
+other_math() {
+    have objcopy || { skip 'no objcopy'; return; }
+    if gcc -O0 -c tests/other_math.c -o "$tmp/other_math.o" >"$tmp/out" 2>&1 &&
+       nm "$tmp/other_math.o" | sed -n 's/.* T other_\(.*\)/\1 other_\1/p' >"$tmp/names" && [ -s "$tmp/names" ] &&
+       objcopy --redefine-syms="$tmp/names" "$object" "$tmp/other.o" >"$tmp/out" 2>&1 &&
+       calls_operators gcc "$tmp/other.txt" "$tmp/other.o" "$tmp/other_math.o" &&
+       python3 tests/same_bits.py "$tmp/glibc.txt" "$tmp/other.txt" >"$tmp/out" 2>&1; then good
+    else bad 'operators call functions of the C library' "$tmp/out"; fi
 }
 # same_operators COMPILER RUN...: trains, and compares the results of operators with those on this machine.
 same_operators() {

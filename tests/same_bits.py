@@ -19,10 +19,12 @@ import textwrap
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FILE = os.path.join(ROOT, 'tests', 'golden', 'outside_same_bits.txt')
 GUIDE = os.path.join(ROOT, 'examples', 'guide', 'same-bits.md')
-HEADING = '### Operators that call the C library\n'
-DTYPES = ('float32', 'float64', 'bfloat16')         # the sizes 0 to 8 of the test have them in turn
-HEAD = '''# Operators whose results or gradients have other bits with musl than with glibc in the mode of same bits, and the
-# dtypes: sh tests/cross.sh same-bits.  python3 tests/same_bits.py LIST1 LIST2 --write writes this file.
+BEGIN = '`gamma`, `lgamma` and `log10`.\n'               # the line of the guide before the section
+DTYPES = ('float32', 'float64', 'bfloat16', 'complex64', 'complex128')      # calls 0 to 14 of the test have them in turn
+FAILED = '0000000000000001'                         # the hash of a call that fails
+HEAD = '''# Operators whose results or gradients depend on the C library in the mode of same bits, and the dtypes: sh
+# tests/cross.sh same-bits.  python3 tests/same_bits.py LIST1 LIST2 --write writes this file.  "operators:" has the
+# number of all operators, and for each dtype the number of those that take it.
 '''
 
 
@@ -31,7 +33,7 @@ def read_list(path):
     found = {}
     with open(path, encoding='utf-8', errors='replace') as f:
         for line in f:
-            match = re.fullmatch(r'= (\S+) (\d) (\d+) ([0-9a-f]{16})\n', line)
+            match = re.fullmatch(r'= (\S+) (\d+) (\d+) ([0-9a-f]{16})\n', line)
             if match:
                 found[match[1], int(match[2]), int(match[3])] = match[4]
     if not found:
@@ -44,17 +46,23 @@ def differences(one, two):
     wrong = {}
     for call in sorted(set(one) & set(two)):
         if one[call] != two[call]:
-            wrong.setdefault(call[0], set()).add(DTYPES[call[1] % 3])
+            wrong.setdefault(call[0], set()).add(DTYPES[call[1] % len(DTYPES)])
     return wrong
 
 
+def takers(calls, dtype):
+    """Returns the operators that a call with this dtype does not fail."""
+    return {call[0] for call in calls if DTYPES[call[1] % len(DTYPES)] == dtype and calls[call] != FAILED}
+
+
 def read_outside():
-    """Returns the number of all operators, and {operator: set of dtypes} of the file."""
-    total, outside = 0, {}
+    """Returns {dtype: number of operators that take it}, and {operator: set of dtypes} of the file."""
+    total, outside = {}, {}
     with open(FILE, encoding='utf-8') as f:
         for line in f:
             if line.startswith('operators: '):
-                total = int(line.split()[1])
+                words = line.split()
+                total = dict(zip(words[2::2], map(int, words[3::2])))
             elif line.strip() and not line.startswith('#'):
                 name, dtypes = line.split()
                 outside[name] = set(dtypes.split(','))
@@ -62,24 +70,27 @@ def read_outside():
 
 
 def section():
-    """Returns the section of the guide about these operators, below its heading."""
+    """Returns the section of the guide about these operators."""
     total, outside = read_outside()
-    rows = ['| dtype | operators whose results and gradients have the same bits with both C libraries |', '|---|---|']
+    rows = ['| dtype | operators that take it, and whose results and gradients have the same bits |', '|---|---|']
     for dtype in DTYPES:
-        same = total - sum(1 for dtypes in outside.values() if dtype in dtypes)
-        of = 'all %s' % format(total, ',') if same == total else '%s of %s' % (format(same, ','), format(total, ','))
+        every = total[dtype]
+        same = every - sum(1 for dtypes in outside.values() if dtype in dtypes)
+        of = 'all %s' % format(every, ',') if same == every else '%s of %s' % (format(same, ','), format(every, ','))
         rows.append('| %s | %s |' % (dtype, of))
     names = ', '.join('`%s`' % re.sub('^aten::', '', name) for name in sorted(outside))
-    return '\n'.join(['', 'A test calls each operator with the C libraries glibc and musl, and compares '
-                      '(`sh tests/cross.sh same-bits`):', ''] + rows + ['', 'The others:', ''] +
-                     textwrap.wrap(names + '.', 118) + ['', ''])
+    others = ['', 'The others:', ''] + textwrap.wrap(names + '.', 118) if outside else []
+    return '\n'.join([''] + textwrap.wrap(
+        'A test calls each operator with the C libraries glibc and musl, and with functions such as `exp` and `pow` that '
+        'return results which are larger by a thousandth, and compares (`sh tests/cross.sh same-bits`):', 120) +
+        [''] + rows + others + ['', ''])
 
 
 def guide(write):
     """Writes the section into the guide, or returns what is wrong there."""
     with open(GUIDE, encoding='utf-8') as f:
         text = f.read()
-    begin = text.index(HEADING) + len(HEADING)
+    begin = text.index(BEGIN) + len(BEGIN)
     end = text.index('\n## ', begin) + 1
     if write:
         with open(GUIDE, 'w', encoding='utf-8') as f:
@@ -103,7 +114,8 @@ def main():
     wrong = differences(one, two)
     if args.write:
         with open(FILE, 'w', encoding='utf-8') as f:
-            f.write(HEAD + 'operators: %d\n' % len({call[0] for call in one}))
+            f.write(HEAD + 'operators: %d %s\n' % (len({call[0] for call in one}), ' '.join(
+                '%s %d' % (dtype, len(takers(one, dtype))) for dtype in DTYPES)))
             for name in sorted(wrong):
                 f.write('%s %s\n' % (name, ','.join(sorted(wrong[name]))))
         sys.exit(guide(True) or 0)

@@ -36,6 +36,13 @@ OPDI_INTERNAL opdi_complex opdi_complex_times(double k, opdi_complex x) {
     return opdi_complex_make(k * x.re, k * x.im);
 }
 OPDI_INTERNAL bool opdi_complex_zero(opdi_complex x) { return x.re == 0 && x.im == 0; }
+/* On the processor, these functions have the same bits everywhere if they are to. */
+#define OPDI_CU_OF_DOUBLE(name) OPDI_INTERNAL double opdi_##name##_f64(double x) { return name(x); }
+#define OPDI_CU_OF_DOUBLES(name) OPDI_INTERNAL double opdi_##name##_f64(double x, double y) { return name(x, y); }
+OPDI_CU_OF_DOUBLE(exp) OPDI_CU_OF_DOUBLE(expm1) OPDI_CU_OF_DOUBLE(log) OPDI_CU_OF_DOUBLE(log1p) OPDI_CU_OF_DOUBLE(erfc)
+OPDI_CU_OF_DOUBLE(sin) OPDI_CU_OF_DOUBLE(cos) OPDI_CU_OF_DOUBLE(tan) OPDI_CU_OF_DOUBLE(acos) OPDI_CU_OF_DOUBLE(sinh)
+OPDI_CU_OF_DOUBLE(cosh) OPDI_CU_OF_DOUBLE(tanh) OPDI_CU_OF_DOUBLES(pow) OPDI_CU_OF_DOUBLES(hypot)
+OPDI_CU_OF_DOUBLES(atan2)
 #include "../ops/pointwise/complex_functions.typed.h"
 OPDI_INTERNAL opdi_complex opdi_complex_over(opdi_complex x) {
     opdi_complex z;

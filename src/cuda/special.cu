@@ -14,10 +14,6 @@
 #define OPDI_LOOPS_BEGIN
 #define OPDI_LOOPS_END
 #define OPDI_INF ((double)INFINITY)
-/* On the processor, these functions have the same bits everywhere if they are to. */
-#define OPDI_CU_OF_DOUBLE(name) OPDI_ALWAYS double opdi_##name##_f64(double x) { return name(x); }
-OPDI_CU_OF_DOUBLE(exp) OPDI_CU_OF_DOUBLE(expm1) OPDI_CU_OF_DOUBLE(log) OPDI_CU_OF_DOUBLE(log1p)
-OPDI_CU_OF_DOUBLE(sin) OPDI_CU_OF_DOUBLE(cos)
 #include "../kernels/erfcx_scaled.typed.h"
 #include "../ops/special/bessel_zeros.typed.h"
 #include "../ops/special/special_functions.typed.h"

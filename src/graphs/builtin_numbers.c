@@ -160,10 +160,10 @@ static int opdi_binary_floats(opdi_bcall *call, double a, double b, int32_t what
         if (a >= 0 && a <= 0 && b < 0) {
             return opd_fail(OPD_ERROR_ARGUMENT, "0.0 cannot be raised to a negative power");
         }
-        value = pow(a, b);
+        value = opdi_pow_f64(a, b);
         break;
     case OPDI_FN_COPYSIGN: value = copysign(a, b); break;
-    case OPDI_FN_ATAN2: value = atan2(a, b); break;
+    case OPDI_FN_ATAN2: value = opdi_atan2_f64(a, b); break;
     case OPDI_FN_MIN: value = a < b ? a : b; break;                /* takes b, as PyTorch does, if a and b are equal or
                                                                       one of them is NaN */
     case OPDI_FN_MAX: value = a > b ? a : b; break;
@@ -194,10 +194,11 @@ static int opdi_binary_complex(opdi_bcall *call, const opd_value *left, const op
     case OPDI_FN_MUL: return opdi_return_complex(call, a * c - b * d, a * d + b * c);
     case OPDI_FN_DIV: return opdi_divide_complex(call, a, b, c, d);
     case OPDI_FN_POW: {
-        const double radius = hypot(a, b), angle = atan2(b, a);
+        const double radius = opdi_hypot_f64(a, b), angle = opdi_atan2_f64(b, a);
         if (radius <= 0) { return opdi_return_complex(call, size > 0 ? 0 : 1, 0); }
-        const double scale = exp(c * log(radius) - d * angle), turn = d * log(radius) + c * angle;
-        return opdi_return_complex(call, scale * cos(turn), scale * sin(turn));
+        const double size = opdi_log_f64(radius), turn = d * size + c * angle;
+        const double scale = opdi_exp_f64(c * size - d * angle);
+        return opdi_return_complex(call, scale * opdi_cos_f64(turn), scale * opdi_sin_f64(turn));
     }
     default: return opd_fail(OPD_ERROR_ARGUMENT, "%s is not possible for complex numbers", call->builtin->schema);
     }
@@ -323,25 +324,25 @@ static double opdi_unary_float(double x, int32_t what) {
     case OPDI_FN_NEG: return -x;
     case OPDI_FN_ABS: case OPDI_FN_FABS: return fabs(x);
     case OPDI_FN_SQRT: return sqrt(x);
-    case OPDI_FN_EXP: return exp(x);
-    case OPDI_FN_LOG: return log(x);
+    case OPDI_FN_EXP: return opdi_exp_f64(x);
+    case OPDI_FN_LOG: return opdi_log_f64(x);
     case OPDI_FN_LOG10: return log10(x);
-    case OPDI_FN_LOG1P: return log1p(x);
-    case OPDI_FN_EXPM1: return expm1(x);
-    case OPDI_FN_SIN: return sin(x);
-    case OPDI_FN_COS: return cos(x);
-    case OPDI_FN_TAN: return tan(x);
+    case OPDI_FN_LOG1P: return opdi_log1p_f64(x);
+    case OPDI_FN_EXPM1: return opdi_expm1_f64(x);
+    case OPDI_FN_SIN: return opdi_sin_f64(x);
+    case OPDI_FN_COS: return opdi_cos_f64(x);
+    case OPDI_FN_TAN: return opdi_tan_f64(x);
     case OPDI_FN_ASIN: return asin(x);
-    case OPDI_FN_ACOS: return acos(x);
+    case OPDI_FN_ACOS: return opdi_acos_f64(x);
     case OPDI_FN_ATAN: return atan(x);
-    case OPDI_FN_SINH: return sinh(x);
-    case OPDI_FN_COSH: return cosh(x);
-    case OPDI_FN_TANH: return tanh(x);
+    case OPDI_FN_SINH: return opdi_sinh_f64(x);
+    case OPDI_FN_COSH: return opdi_cosh_f64(x);
+    case OPDI_FN_TANH: return opdi_tanh_f64(x);
     case OPDI_FN_ASINH: return asinh(x);
     case OPDI_FN_ACOSH: return acosh(x);
     case OPDI_FN_ATANH: return atanh(x);
     case OPDI_FN_ERF: return erf(x);
-    case OPDI_FN_ERFC: return erfc(x);
+    case OPDI_FN_ERFC: return opdi_erfc_f64(x);
     case OPDI_FN_GAMMA: return tgamma(x);
     case OPDI_FN_LGAMMA: return lgamma(x);
     case OPDI_FN_ROUND: return nearbyint(x);
@@ -377,8 +378,10 @@ OPDI_INTERNAL int opdi_fn_unary(opdi_bcall *call) {
     const int32_t what = call->builtin->what;
     if (pair) {
         if (what == OPDI_FN_NEG) { return opdi_return_complex(call, -pair[0], -pair[1]); }
-        if (what == OPDI_FN_ABS) { return opdi_return_value(call, opd_value_double(hypot(pair[0], pair[1]))); }
-        if (what == OPDI_FN_ANGLE) { return opdi_return_value(call, opd_value_double(atan2(pair[1], pair[0]))); }
+        if (what == OPDI_FN_ABS) { return opdi_return_value(call, opd_value_double(opdi_hypot_f64(pair[0], pair[1]))); }
+        if (what == OPDI_FN_ANGLE) {
+            return opdi_return_value(call, opd_value_double(opdi_atan2_f64(pair[1], pair[0])));
+        }
         return opdi_unary_complex(call, pair);
     }
     if (value->tag != OPD_TAG_FLOAT) {
@@ -416,11 +419,12 @@ OPDI_INTERNAL int opdi_fn_log_base(opdi_bcall *call) {
         return opdi_return_complex(call, (x[0] * y[0] + x[1] * y[1]) / size, (x[1] * y[0] - x[0] * y[1]) / size);
     }
     return opdi_return_value(call,
-                             opd_value_double(log(opdi_real_of(&call->args[0])) / log(opdi_real_of(&call->args[1]))));
+                             opd_value_double(opdi_log_f64(opdi_real_of(&call->args[0])) /
+                                              opdi_log_f64(opdi_real_of(&call->args[1]))));
 }
 OPDI_INTERNAL int opdi_fn_polar(opdi_bcall *call) {
     const double size = opdi_real_of(&call->args[0]), angle = opdi_real_of(&call->args[1]);
-    return opdi_return_complex(call, size * cos(angle), size * sin(angle));
+    return opdi_return_complex(call, size * opdi_cos_f64(angle), size * opdi_sin_f64(angle));
 }
 OPDI_INTERNAL int opdi_fn_test(opdi_bcall *call) {
     const double *const pair = opdi_complex_of(&call->args[0]);

@@ -119,13 +119,15 @@ OPDI_ALWAYS double opdi_erf1_f64(double x) {
     const double high = 1.0 - opdi_erfc_size_f64(size), y = size < 1.0 ? low : high;
     return opdi_double(opdi_bits64(y) | (opdi_bits64(x) & 0x8000000000000000u));
 }
+/* Returns x * Phi(x): Phi is the normal distribution function. */
+OPDI_ALWAYS double opdi_gelu1_f64(double x) { return 0.5 * x * (1 + opdi_erf1_f64(x * 0.70710678118654752440)); }
 OPDI_ALWAYS double opdi_sinc1_f64(double x) {
     const double angle = x * 3.14159265358979323846, zero = x == 0.0 ? 1.0 : 0.0;
     return (opdi_trig1_f64(angle, 0) + zero) / (angle + zero);
 }
 static double opdi_sinc_f64(double x) {
     const double angle = x * 3.14159265358979323846;
-    return x == 0 ? 1 : sin(angle) / angle;
+    return x == 0 ? 1 : opdi_sin_f64(angle) / angle;
 }
 #endif
 
@@ -174,7 +176,7 @@ OPDI_ALWAYS void opdi_vmath64_run(opdi_vmath64_loop loop, int64_t count, double 
         memcpy(out + whole, rest, (size_t)left * sizeof *rest);
     }
 }
-/* Applies a function to `count` elements.  again: NULL, or the C library's function, which computes those elements
+/* Applies a function to `count` elements.  again: NULL, or the function of one number, which computes those elements
    again that are too large for the range reduction of sin, cos, tan and sinc. */
 static void opdi_vmath64(const opdi_vmath64_loop *loops, double (*again)(double), int64_t count, double *out,
                          const double *a) {
@@ -277,10 +279,10 @@ OPD_UNUSED OPDI_INTERNAL void opdi_vtanh64(int64_t count, double *out, const dou
     opdi_vmath64(opdi_vmath64_tanh, NULL, count, out, a);
 }
 OPD_UNUSED OPDI_INTERNAL void opdi_vsin64(int64_t count, double *out, const double *a) {
-    opdi_vmath64(opdi_vmath64_sin, sin, count, out, a);
+    opdi_vmath64(opdi_vmath64_sin, opdi_sin_f64, count, out, a);
 }
 OPD_UNUSED OPDI_INTERNAL void opdi_vcos64(int64_t count, double *out, const double *a) {
-    opdi_vmath64(opdi_vmath64_cos, cos, count, out, a);
+    opdi_vmath64(opdi_vmath64_cos, opdi_cos_f64, count, out, a);
 }
 #if !defined(OPD_NO_OPERATORS)
 OPDI_VMATH64(exp2, exp2(x))
@@ -291,6 +293,7 @@ OPDI_VMATH64(log1p, log1p(x))
 OPDI_VMATH64(tan, tan(x))
 OPDI_VMATH64(erf, erf(x))
 OPDI_VMATH64(erfc, erfc(x))
+OPDI_VMATH64(gelu, 0.5 * x * (1 + erf(x * 0.70710678118654752440)))
 OPDI_VMATH64(sinc, opdi_sinc_f64(x))
 OPD_UNUSED OPDI_INTERNAL void opdi_vexp264(int64_t count, double *out, const double *a) {
     opdi_vmath64(opdi_vmath64_exp2, NULL, count, out, a);
@@ -308,7 +311,7 @@ OPD_UNUSED OPDI_INTERNAL void opdi_vlog1p64(int64_t count, double *out, const do
     opdi_vmath64(opdi_vmath64_log1p, NULL, count, out, a);
 }
 OPD_UNUSED OPDI_INTERNAL void opdi_vtan64(int64_t count, double *out, const double *a) {
-    opdi_vmath64(opdi_vmath64_tan, tan, count, out, a);
+    opdi_vmath64(opdi_vmath64_tan, opdi_tan_f64, count, out, a);
 }
 OPD_UNUSED OPDI_INTERNAL void opdi_verf64(int64_t count, double *out, const double *a) {
     opdi_vmath64(opdi_vmath64_erf, NULL, count, out, a);
@@ -316,25 +319,17 @@ OPD_UNUSED OPDI_INTERNAL void opdi_verf64(int64_t count, double *out, const doub
 OPD_UNUSED OPDI_INTERNAL void opdi_verfc64(int64_t count, double *out, const double *a) {
     opdi_vmath64(opdi_vmath64_erfc, NULL, count, out, a);
 }
+OPD_UNUSED OPDI_INTERNAL void opdi_vgelu64(int64_t count, double *out, const double *a) {
+    opdi_vmath64(opdi_vmath64_gelu, NULL, count, out, a);
+}
 OPD_UNUSED OPDI_INTERNAL void opdi_vsinc64(int64_t count, double *out, const double *a) {
     opdi_vmath64(opdi_vmath64_sinc, opdi_sinc_f64, count, out, a);
 }
-/* Functions of one number: the C library's or, in the mode of same bits, the functions of the vectors above. */
-OPD_UNUSED OPDI_INTERNAL double opdi_exp_f64(double x) { return opd_same_bits() ? opdi_exp1_f64(x) : exp(x); }
-OPD_UNUSED OPDI_INTERNAL double opdi_expm1_f64(double x) { return opd_same_bits() ? opdi_expm11_f64(x) : expm1(x); }
-OPD_UNUSED OPDI_INTERNAL double opdi_log_f64(double x) { return opd_same_bits() ? opdi_log1_f64(x) : log(x); }
-OPD_UNUSED OPDI_INTERNAL double opdi_log1p_f64(double x) { return opd_same_bits() ? opdi_log1p1_f64(x) : log1p(x); }
-OPD_UNUSED OPDI_INTERNAL double opdi_sin_f64(double x) {
-    return opd_same_bits() && fabs(x) < OPDI_TRIG_MAX_F64 ? opdi_sin1_f64(x) : sin(x);
-}
-OPD_UNUSED OPDI_INTERNAL double opdi_cos_f64(double x) {
-    return opd_same_bits() && fabs(x) < OPDI_TRIG_MAX_F64 ? opdi_cos1_f64(x) : cos(x);
-}
-#if defined(OPDI_VECTORS)
 static const double opdi_atan_series[11] = {
     -0.3333333333333333, 0.19999999999995652, -0.1428571428469138, 0.11111111017100327, -0.0909090464769568,
     0.07692184699371778, -0.06664531369805009, 0.05858311810501153, -0.05086254885823143, 0.039253696320618564,
     -0.01920252926841228};
+#if defined(OPDI_VECTORS)
 /* Returns atan2(y, x), or NaN unless both numbers are finite and one of them is at least 1e-300 in absolute value.
    With t = the smaller absolute value divided by the larger, uses atan(t) or, for t above tan(pi / 8), pi / 4 +
    atan((t - 1) / (t + 1)).  The error is at most 2 ulp. */
@@ -366,16 +361,251 @@ OPD_UNUSED OPDI_INTERNAL void opdi_vatan264(int64_t count, double *to, const dou
 #if defined(OPDI_VECTORS)
     for (int64_t from = 0, rows; opdi_cpu_level() > 0 && from < count; from += rows) {
         double y[64], x[64], out[64];
+        uint64_t other = 0;
+        if (count % 8 == 0 && to != across && to != along) {  /* without copies, if no angle is special */
+            opdi_atan2_wide(count, across, along, to);
+            for (int64_t i = 0; i < count; i++) { other |= to[i] != to[i] ? 1u : 0u; }
+            if (!other) { return; }
+        }
         rows = OPDI_MIN(count - from, (int64_t)64);
         memcpy(y, across + from, (size_t)rows * sizeof *y);
         memcpy(x, along + from, (size_t)rows * sizeof *x);
         for (int64_t i = rows; i % 8 != 0; i++) { x[i] = y[i] = 1; }
         opdi_atan2_wide((rows + 7) & ~(int64_t)7, y, x, out);
-        for (int64_t i = 0; i < rows; i++) { out[i] = out[i] != out[i] ? atan2(y[i], x[i]) : out[i]; }
+        for (int64_t i = 0; i < rows; i++) { out[i] = out[i] != out[i] ? opdi_atan2_f64(y[i], x[i]) : out[i]; }
         memcpy(to + from, out, (size_t)rows * sizeof *out);
     }
     if (opdi_cpu_level() > 0) { return; }
 #endif
     for (int64_t i = 0; i < count; i++) { to[i] = atan2(across[i], along[i]); }
 }
+
+//== functions of one or two numbers ===================================================================================
+//
+//  opdi_NAME_f64 is the C library's function or, in the mode of same bits, opdi_one_NAME: a function without the C
+//  library.  Error bounds of opdi_one_NAME in units in the last place: atan2, hypot 0.6; log, log1p 0.7; sin, cos 0.8;
+//  expm1 0.9; exp, sinh, cosh, pow 1; acos 1.5; erfc 1.6; tan, tanh 2.5.
+
+OPDI_ALWAYS double opdi_one_exp(double x) { return opdi_exp1_f64(x); }
+OPDI_ALWAYS double opdi_one_expm1(double x) { return opdi_expm11_f64(x); }
+OPDI_ALWAYS double opdi_one_log(double x) {
+    return opdi_log_base_f64(x, 0.693147180559663, 2.8235290563031577e-13, 1.0, 0.0);
+}
+OPDI_ALWAYS double opdi_one_log1p(double x) { return opdi_log1p1_f64(x); }
+OPDI_ALWAYS double opdi_one_erfc(double x) { return opdi_erfc1_f64(x); }
+/* Sets *sinh_of and *cosh_of to sinh(|x|) and cosh(|x|), from the halves of e^|x| and e^-|x|, each the sum of two
+   doubles.  For a small x, sinh is a power series. */
+OPDI_ALWAYS void opdi_one_hyperbolic(double x, double *sinh_of, double *cosh_of) {
+    double t, size = fabs(x);
+    size = size > 720.0 ? 720.0 : size;
+    const double r = opdi_exp_rest(size, &t), part = OPDI_FMA(opdi_exp_series(r), r * r, r), sum = 1.0 + part;
+    const double high = opdi_scale_f64(0.5 * sum, t), low = opdi_scale_f64(0.5 * ((1.0 - sum) + part), t);
+    const double over = 0.25 / high, rest = size > 30.0 ? 0.0 : OPDI_FMA(-high, over, 0.25) - low * over;
+    const double over_low = rest / high, less = high - over, more = high + over, z = size * size;
+    double odd = OPDI_FMA(2.8114572543455206e-15, z, 7.647163731819816e-13);
+    odd = OPDI_FMA(odd, z, 1.6059043836821613e-10);
+    odd = OPDI_FMA(odd, z, 2.505210838544172e-08);
+    odd = OPDI_FMA(odd, z, 2.7557319223985893e-06);
+    odd = OPDI_FMA(odd, z, 0.0001984126984126984);
+    odd = OPDI_FMA(odd, z, 0.008333333333333333);
+    odd = OPDI_FMA(odd, z, 0.16666666666666666);
+    *sinh_of = size < 0.7 ? OPDI_FMA(odd, z * size, size)
+        : size > 30.0 ? high : less + (((high - less) - over) + (low - over_low));
+    *cosh_of = size > 30.0 ? high : more + (((high - more) + over) + (low + over_low));
+}
+OPDI_ALWAYS double opdi_one_sinh(double x) {
+    double low, high;
+    opdi_one_hyperbolic(x, &low, &high);
+    return x == x ? copysign(low, x) : x;
+}
+OPDI_ALWAYS double opdi_one_cosh(double x) {
+    double low, high;
+    opdi_one_hyperbolic(x, &low, &high);
+    return x == x ? high : x;
+}
+OPDI_ALWAYS double opdi_one_tanh(double x) {
+    double low, high;
+    opdi_one_hyperbolic(x > 30.0 ? 30.0 : x < -30.0 ? -30.0 : x, &low, &high);
+    return x == x ? copysign(fabs(x) > 30.0 ? 1.0 : low / high, x) : x;
+}
+/* The binary digits of 2 / pi, 32 in each word. */
+static const uint32_t opdi_angle_words[38] = {
+    0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu, 0xdebbc561u,
+    0xb7246e3au, 0x424dd2e0u, 0x06492eeau, 0x09d1921cu, 0xfe1deb1cu, 0xb129a73eu, 0xe88235f5u, 0x2ebb4484u,
+    0xe99c7026u, 0xb45f7e41u, 0x3991d639u, 0x835339f4u, 0x9c845f8bu, 0xbdf9283bu, 0x1ff897ffu, 0xde05980fu,
+    0xef2f118bu, 0x5a0a6d1fu, 0x6d367ecfu, 0x27cb09b7u, 0x4f463f66u, 0x9e5fea2du, 0x7527bac7u, 0xebe5f17bu,
+    0x3d0739f7u, 0x8a5292eau, 0x6bfb5fb1u, 0x1f8d5d08u, 0x56033046u, 0xfc7b6babu};
+/* Returns r with size = n * pi / 2 + r + *low, |r| < pi / 4, for a finite size of at least 2^20.  Sets *count to the
+   last bits of n.  Of the product of the 53 bits of size with 2 / pi, it computes only the digits that are neither
+   multiples of 4 nor too small to count.  size is bits * 2^shift.  The product with seven words of 2 / pi is shifted so
+   that its whole part begins with word 8. */
+OPDI_NOINLINE static double opdi_angle_large(double size, double *low, uint64_t *count) {
+    const uint64_t bits = (opdi_bits64(size) & 0x000fffffffffffffu) | 0x0010000000000000u;
+    const int shift = (int)(opdi_bits64(size) >> 52) - 1075, first = shift < 2 ? 0 : (shift - 2) / 32;
+    const int left = shift - 32 * first + 32;         /* 0 to 65 */
+    uint64_t words[11] = {0};
+    for (int k = 0; k < 7; k++) {
+        const uint64_t word = opdi_angle_words[first + 6 - k], less = word * (uint32_t)bits + words[k];
+        const uint64_t more = word * (bits >> 32) + words[k + 1] + (less >> 32);
+        words[k] = (uint32_t)less;
+        words[k + 1] = (uint32_t)more;
+        words[k + 2] += more >> 32;
+    }
+    for (int k = 10; k >= 0; k--) {                   /* shift to the left */
+        const int whole = left / 32, some = left % 32;
+        const uint64_t above = k >= whole ? words[k - whole] : 0, below = k > whole ? words[k - whole - 1] : 0;
+        words[k] = (uint32_t)((above << 32 | below) >> (32 - some));
+    }
+    const bool negative = words[7] >> 31 != 0;        /* the fraction is at least 1 / 2 */
+    *count = words[8] + (negative ? 1u : 0u);
+    for (int k = 0; negative && k < 8; k++) { words[k] = (uint32_t)~words[k]; }
+    const double a = (double)(int64_t)words[7] * 2.3283064365386963e-10;
+    const double c = (double)(int64_t)words[5] * 1.262177448353619e-29;
+    const double b = (double)(int64_t)words[6] * 5.421010862427522e-20 + c;
+    const double sum = a + b, rest = a > 0 ? b - (sum - a) : (double)(int64_t)words[4] * 2.938735877055719e-39;
+    const double r = sum * 1.5707963267948966;
+    const double r_low = OPDI_FMA(sum, 1.5707963267948966, -r) +
+        (sum * 6.123233995736766e-17 + rest * 1.5707963267948966);
+    *low = negative ? -r_low : r_low;
+    return negative ? -r : r;
+}
+/* Returns sin(x) if `shift` is 0, cos(x) if it is 1, like opdi_trig1_f64, with two doubles for r.  The angle is
+   reduced exactly, however large it is. */
+OPDI_ALWAYS double opdi_one_trig(double x, uint64_t shift) {
+    const double size = fabs(x);
+    double r, low;
+    uint64_t count;
+    if (!(size < HUGE_VAL)) { return (double)NAN; }
+    if (size < OPDI_TRIG_MAX_F64) {
+        const double t = OPDI_FMA(size, 0.63661977236758134308, OPDI_MAGIC_F64), k = OPDI_MAGIC_F64 - t;
+        const double close = OPDI_FMA(k, 1.5707963267948966, size);
+        r = OPDI_FMA(k, 6.123233995736766e-17, close);
+        low = OPDI_FMA(k, -1.4973849048591698e-33, OPDI_FMA(k, 6.123233995736766e-17, close - r));
+        count = opdi_bits64(t);
+    } else { r = opdi_angle_large(size, &low, &count); }
+    const double z = r * r, half = 0.5 * z, one = 1.0 - half;
+    const uint64_t turns = count + shift;
+    double y;
+    if (turns & 1u) {
+        double c = OPDI_FMA(-1.1382623647474462e-11, z, 2.087614614655861e-09);
+        c = OPDI_FMA(c, z, -2.7557317271145144e-07);
+        c = OPDI_FMA(c, z, 2.480158729876456e-05);
+        c = OPDI_FMA(c, z, -0.0013888888888887398);
+        c = OPDI_FMA(c, z, 0.041666666666666664);
+        y = one + (OPDI_FMA(c, z * z, 1.0 - one - half) - r * low);
+    } else {
+        double sum = OPDI_FMA(1.5918115263265747e-10, z, -2.5051131650235178e-08);
+        sum = OPDI_FMA(sum, z, 2.7557316101617874e-06);
+        sum = OPDI_FMA(sum, z, -0.00019841269836756774);
+        sum = OPDI_FMA(sum, z, 0.008333333333330948);
+        sum = OPDI_FMA(sum, z, -0.16666666666666666);
+        y = r + OPDI_FMA(sum, z * r, low * one);
+    }
+    y = turns & 2u ? -y : y;
+    return shift == 0 && opdi_bits64(x) >> 63 ? -y : y;
+}
+OPDI_ALWAYS double opdi_one_sin(double x) { return x == 0.0 ? x : opdi_one_trig(x, 0); }
+OPDI_ALWAYS double opdi_one_cos(double x) { return opdi_one_trig(x, 1); }
+OPDI_ALWAYS double opdi_one_tan(double x) { return x == 0.0 ? x : opdi_one_trig(x, 0) / opdi_one_trig(x, 1); }
+/* Returns the square root of x^2 + y^2, corrected by the rounding errors of the squares, the sum and the root. */
+OPDI_ALWAYS double opdi_one_hypot(double x, double y) {
+    const double a = fabs(x) > fabs(y) ? fabs(x) : fabs(y), b = fabs(x) > fabs(y) ? fabs(y) : fabs(x);
+    if (fabs(x) == HUGE_VAL || fabs(y) == HUGE_VAL) { return HUGE_VAL; }
+    if (x != x || y != y) { return x + y; }
+    if (b == 0.0) { return a; }
+    const double scale = a > 1e150 ? 6.668014432879854e-241 : a < 1e-140 ? 1.499696813895631e+240 : 1.0;
+    const double back = a > 1e150 ? 1.499696813895631e+240 : a < 1e-140 ? 6.668014432879854e-241 : 1.0;
+    const double p = a * scale, q = b * scale, root = sqrt(OPDI_FMA(p, p, q * q)), square = root * root;
+    const double off = OPDI_FMA(-q, q, square - p * p) + OPDI_FMA(root, root, -square) - OPDI_FMA(p, p, -(p * p));
+    return (root - off / (2.0 * root)) * back;
+}
+/* Returns atan2(y, x) like opdi_atan21_f64, for all numbers, with pairs of doubles for the quotient and the sums. */
+OPDI_ALWAYS double opdi_one_atan2(double y, double x) {
+    double across = fabs(x), up = fabs(y);
+    if (x != x || y != y) { return x + y; }
+    if (across == HUGE_VAL || up == HUGE_VAL) {
+        across = across == HUGE_VAL ? 1.0 : 0.0;
+        up = up == HUGE_VAL ? 1.0 : 0.0;
+    }
+    if (across == 0.0 && up == 0.0) { across = 1.0; }
+    const double scale = across > 1e300 || up > 1e300 ? 5.421010862427522e-20
+        : across < 1e-280 && up < 1e-280 ? 2.037035976334486e+90 : 1.0;
+    across *= scale;
+    up *= scale;
+    const double most = across > up ? across : up, least = across > up ? up : across;
+    const bool steep = least > 0.41421356237309503 * most;
+    const double over = steep ? least - most : least, under = steep ? least + most : most;
+    const double over_low = steep ? least - (over + most) : 0.0, under_low = steep ? least - (under - most) : 0.0;
+    const double t = over / under, z = t * t;
+    const double t_low = t == 0.0 ? 0.0 : (OPDI_FMA(-t, under, over) + (over_low - t * under_low)) / under;
+    double low = t * z * OPDI_POLYNOMIAL(opdi_atan_series, z) + (t_low - t_low * z), high = t;
+    if (steep) {
+        high = 0.7853981633974483 + t;
+        low = ((0.7853981633974483 - high) + t) + (low + 3.061616997868383e-17);
+    }
+    if (up > across) {
+        const double rest = 1.5707963267948966 - high;
+        low = ((1.5707963267948966 - rest) - high) + (6.123233995736766e-17 - low);
+        high = rest;
+    }
+    if (opdi_bits64(x) >> 63) {
+        const double rest = 3.141592653589793 - high;
+        low = ((3.141592653589793 - rest) - high) + (1.2246467991473532e-16 - low);
+        high = rest;
+    }
+    return copysign(high + low, y);
+}
+OPDI_ALWAYS double opdi_one_acos(double x) { return opdi_one_atan2(sqrt((1.0 - x) * (1.0 + x)), x); }
+/* Returns x^y for all numbers. */
+OPDI_ALWAYS double opdi_one_pow(double x, double y) {
+    const double size = fabs(x), half = 0.5 * y;
+    const bool whole = floor(y) == y, odd = (fabs(y) < 9007199254740992.0) & whole & (floor(half) != half);
+    const bool tiny = size < 2.2250738585072014e-308, minus = odd && opdi_bits64(x) >> 63;
+    if (y == 0.0 || x == 1.0 || (x == -1.0 && fabs(y) == HUGE_VAL)) { return 1.0; }
+    if (x != x || y != y) { return x + y; }
+    double power;
+    if (size == 0.0 || size == HUGE_VAL || fabs(y) == HUGE_VAL) { power = (size > 1.0) == (y > 0.0) ? HUGE_VAL : 0.0; }
+    else if (x < 0.0 && !whole) { return (double)NAN; }
+    else { power = opdi_pow1_f64(tiny ? size * 18014398509481984.0 : size, y, tiny ? 54.0 : 0.0); }
+    return minus ? -power : power;
+}
 #endif
+/* OPDI_ONE(name) and OPDI_TWO(name) define opdi_NAME_f64, a function of one or two numbers. */
+#if defined(OPD_NO_OPERATORS)
+#define OPDI_ONE(name) OPDI_INTERNAL double opdi_##name##_f64(double x) { return name(x); }
+#define OPDI_TWO(name) OPDI_INTERNAL double opdi_##name##_f64(double x, double y) { return name(x, y); }
+#elif defined(OPDI_X86)
+#define OPDI_ONE(name) \
+    OPDI_AVX2 OPDI_NOINLINE static double opdi_one_##name##_wide(double x) { return opdi_one_##name(x); } \
+    OPDI_NOINLINE static double opdi_one_##name##_plain(double x) { return opdi_one_##name(x); } \
+    OPDI_INTERNAL double opdi_##name##_f64(double x) { \
+        return !opd_same_bits() ? name(x) : opdi_cpu_level() ? opdi_one_##name##_wide(x) : opdi_one_##name##_plain(x); \
+    }
+#define OPDI_TWO(name) \
+    OPDI_AVX2 OPDI_NOINLINE static double opdi_one_##name##_wide(double x, double y) { return opdi_one_##name(x, y); } \
+    OPDI_NOINLINE static double opdi_one_##name##_plain(double x, double y) { return opdi_one_##name(x, y); } \
+    OPDI_INTERNAL double opdi_##name##_f64(double x, double y) { \
+        return !opd_same_bits() ? name(x, y) \
+            : opdi_cpu_level() ? opdi_one_##name##_wide(x, y) : opdi_one_##name##_plain(x, y); \
+    }
+#else
+#define OPDI_ONE(name) OPDI_INTERNAL double opdi_##name##_f64(double x) { \
+        return opd_same_bits() ? opdi_one_##name(x) : name(x); }
+#define OPDI_TWO(name) OPDI_INTERNAL double opdi_##name##_f64(double x, double y) { \
+        return opd_same_bits() ? opdi_one_##name(x, y) : name(x, y); }
+#endif
+OPDI_ONE(exp)
+OPDI_ONE(expm1)
+OPDI_ONE(log)
+OPDI_ONE(log1p)
+OPDI_ONE(erfc)
+OPDI_ONE(sinh)
+OPDI_ONE(cosh)
+OPDI_ONE(tanh)
+OPDI_ONE(sin)
+OPDI_ONE(cos)
+OPDI_ONE(tan)
+OPDI_ONE(acos)
+OPDI_TWO(hypot)
+OPDI_TWO(atan2)
+OPDI_TWO(pow)

@@ -292,6 +292,52 @@ OPDI_ALWAYS double opdi_log_normal_f64(double a) {
     const double m = opdi_split_f64(a, &e);
     return opdi_log_parts_f64(m - 1.0, e);
 }
+/* Returns (x / 2^less)^y.  For |x| = m * 2^e, log(m) / 2 is computed as s + s * (z / 3 + z^2 * P(z)) with s = (m - 1) /
+   (m + 1) and z = s^2.  The logarithm, except for P, is computed with pairs of doubles, which have twice as many
+   digits. */
+OPDI_ALWAYS double opdi_pow1_f64(double x, double y, double less) {
+    double e;
+    const double m = opdi_split_f64(fabs(x), &e), f = m - 1.0, d = m + 1.0, d_low = m - (d - 1.0), inverse = 1.0 / d;
+    const double s = f * inverse, s_low = OPDI_FMA(-s, d_low, OPDI_FMA(-s, d, f)) * inverse;
+    const double z = s * s, z_low = OPDI_FMA(s, s, -z) + 2.0 * s * s_low;
+    double p = 0.05381659858659186 * z + 0.05228114216719776;
+    p = p * z + 0.05883408766858394;
+    p = p * z + 0.06666648216187893;
+    p = p * z + 0.07692307881234989;
+    p = p * z + 0.09090909089824;
+    p = p * z + 0.1111111111111423;
+    p = p * z + 0.14285714285714282;
+    p = p * z + 0.2;
+    const double c = z * 0.3333333333333333, tail = p * (z * z), u = c + tail;
+    const double u_low = ((c - u) + tail) + (OPDI_FMA(z, 0.3333333333333333, -c) +
+                                             (z * 1.850371707708594e-17 + z_low * 0.3333333333333333));
+    const double v = s * u, v_low = OPDI_FMA(s, u, -v) + (s * u_low + s_low * u);
+    const double half = s + v, half_low = ((s - half) + v) + (v_low + s_low);
+    const double l = half * 2.8853900817779268, l_low = OPDI_FMA(half, 2.8853900817779268, -l) +
+        (half * 4.0710547481862066e-17 + half_low * 2.8853900817779268);
+    e -= less;
+    const double a = e + l, a_low = ((e - a) + l) + l_low;
+    double w = y * a, w_low = OPDI_FMA(y, a, -w) + y * a_low;
+    w = w > 1100.0 ? 1100.0 : w;
+    w = w < -1100.0 ? -1100.0 : w;
+    w_low = fabs(w) < 1100.0 ? w_low : 0.0;
+    const double t = w + OPDI_MAGIC_EXP64, r = (w - (t - OPDI_MAGIC_EXP64)) + w_low;
+    p = 2.5729344553786755e-11 * r + 4.455822025014915e-10;
+    p = p * r + 7.054897292691627e-09;
+    p = p * r + 1.0178057064573359e-07;
+    p = p * r + 1.3215486808727859e-06;
+    p = p * r + 1.5252733841601815e-05;
+    p = p * r + 0.00015403530393370715;
+    p = p * r + 0.0013333558146406436;
+    p = p * r + 0.00961812910762848;
+    p = p * r + 0.055504108664821625;
+    p = p * r + 0.24022650695910072;
+    p = p * r + 0.6931471805599453;
+    const double power = opdi_scale_f64(p * r + 1.0, t), whole = y + OPDI_MAGIC_F64;
+    const double odd = opdi_double(opdi_bits64(power) ^ opdi_bits64(whole) << 63);
+    const double negative = whole - OPDI_MAGIC_F64 == y ? odd : (double)NAN;
+    return x < 0.0 ? negative : power;
+}
 OPDI_LOOPS_END
 #if !defined(OPD_NO_OPERATORS)
 OPDI_LOOPS_BEGIN
@@ -334,6 +380,22 @@ OPDI_ALWAYS double opdi_exp_square1_f64(double x) {
 }
 OPDI_LOOPS_END
 #endif
+/* Functions of one or two numbers: those of the C library or, in the mode of same bits, functions without it. */
+OPD_UNUSED OPDI_INTERNAL double opdi_sin_f64(double x);
+OPD_UNUSED OPDI_INTERNAL double opdi_cos_f64(double x);
+OPD_UNUSED OPDI_INTERNAL double opdi_exp_f64(double x);
+OPD_UNUSED OPDI_INTERNAL double opdi_expm1_f64(double x);
+OPD_UNUSED OPDI_INTERNAL double opdi_log_f64(double x);
+OPD_UNUSED OPDI_INTERNAL double opdi_log1p_f64(double x);
+OPD_UNUSED OPDI_INTERNAL double opdi_erfc_f64(double x);
+OPD_UNUSED OPDI_INTERNAL double opdi_sinh_f64(double x);
+OPD_UNUSED OPDI_INTERNAL double opdi_cosh_f64(double x);
+OPD_UNUSED OPDI_INTERNAL double opdi_tanh_f64(double x);
+OPD_UNUSED OPDI_INTERNAL double opdi_tan_f64(double x);
+OPD_UNUSED OPDI_INTERNAL double opdi_acos_f64(double x);
+OPD_UNUSED OPDI_INTERNAL double opdi_pow_f64(double x, double y);
+OPD_UNUSED OPDI_INTERNAL double opdi_hypot_f64(double x, double y);
+OPD_UNUSED OPDI_INTERNAL double opdi_atan2_f64(double x, double y);
 
 //== matrix product ====================================================================================================
 

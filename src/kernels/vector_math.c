@@ -308,8 +308,11 @@ static const float *opdi_vmath_part(int64_t rows, float copy[256], const float *
     for (; rows % 64; rows++) { copy[rows] = 1.0f; }
     return copy;
 }
-/* Computes sin, cos or tan.  Elements that are too large for the range reduction are computed again by the C library's
-   function `again`. */
+/* The C library's sin, cos and tan of a float or, in the mode of same bits, those of doubles. */
+static float opdi_sin_f32(float x) { return opd_same_bits() ? (float)opdi_sin_f64((double)x) : sinf(x); }
+static float opdi_cos_f32(float x) { return opd_same_bits() ? (float)opdi_cos_f64((double)x) : cosf(x); }
+OPD_UNUSED static float opdi_tan_f32(float x) { return opd_same_bits() ? (float)opdi_tan_f64((double)x) : tanf(x); }
+/* Computes sin, cos or tan.  Elements that are too large for the range reduction are computed again by `again`. */
 static void opdi_vtrig(const opdi_vmath_loop *loops, float (*again)(float), int64_t count, float *out, const float *a) {
     float copy[256];
     uint32_t masks[64];
@@ -479,13 +482,13 @@ OPDI_INTERNAL void opdi_verf(int64_t count, float *out, const float *a) { opdi_v
 OPDI_INTERNAL void opdi_verfc(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_erfc, count, out, a); }
 OPDI_INTERNAL void opdi_vatan(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_atan, count, out, a); }
 OPDI_INTERNAL void opdi_vsin(int64_t count, float *out, const float *a) {
-    opdi_vtrig(opd_same_bits() ? opdi_vmath_sin : opdi_vmath_sin_fused, sinf, count, out, a);
+    opdi_vtrig(opd_same_bits() ? opdi_vmath_sin : opdi_vmath_sin_fused, opdi_sin_f32, count, out, a);
 }
 OPDI_INTERNAL void opdi_vcos(int64_t count, float *out, const float *a) {
-    opdi_vtrig(opd_same_bits() ? opdi_vmath_cos : opdi_vmath_cos_fused, cosf, count, out, a);
+    opdi_vtrig(opd_same_bits() ? opdi_vmath_cos : opdi_vmath_cos_fused, opdi_cos_f32, count, out, a);
 }
 OPDI_INTERNAL void opdi_vtan(int64_t count, float *out, const float *a) {
-    opdi_vtrig(opd_same_bits() ? opdi_vmath_tan : opdi_vmath_tan_fused, tanf, count, out, a);
+    opdi_vtrig(opd_same_bits() ? opdi_vmath_tan : opdi_vmath_tan_fused, opdi_tan_f32, count, out, a);
 }
 #endif
 

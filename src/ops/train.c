@@ -183,8 +183,8 @@ static int opdi_adam_step(opd_call *call, bool decoupled) {
         opd_tensor *written[4];
         written[0] = lists[0].data[i];
         for (int k = 1; k < 4; k++) { written[k] = wanted[k + 1] ? lists[k + 1].data[i] : NULL; }
-        adam.step = lr / (1 - pow(beta1, step));
-        adam.scale = 1 / sqrt(1 - pow(beta2, step));
+        adam.step = lr / (1 - opdi_pow_f64(beta1, step));
+        adam.scale = 1 / sqrt(1 - opdi_pow_f64(beta2, step));
         if (!opd_ok() || opdi_step_run(written, amsgrad ? 4 : 3, lists[1].data[i], opdi_adam_f32, opdi_adam_f64,
                                        &adam.params)) { return -1; }
     }

@@ -59,7 +59,7 @@ opd_tensor *opd_init_ones_(opd_tensor *tensor) { return opd_init_constant_(tenso
 opd_tensor *opd_init_zeros_(opd_tensor *tensor) { return opd_init_constant_(tensor, 0); }
 
 /* Returns the cumulative distribution function of the standard normal distribution at x. */
-static double opdi_normal_below(double x) { return (1 + erf(x / sqrt(2.0))) / 2; }
+static double opdi_normal_below(double x) { return opdi_erfc_f64(-x / sqrt(2.0)) / 2; }
 /* Fills `tensor` with normal random numbers, and redraws numbers outside of [from, to] until all are inside.  This is
    fast if most numbers are inside.  Returns 0, or -1 and sets an error. */
 static int opdi_trunc_normal(opd_tensor *tensor, double mean, double std, double from, double to) {

@@ -97,14 +97,14 @@ static double opdi_lr_wrong(const char *schedule, const char *what) {
 }
 /* Returns a value between `from` (at == 0) and `to` (at == 1), along half a period of a cosine. */
 static double opdi_anneal_cosine(double from, double to, double at) {
-    return to + (from - to) / 2 * (1 + cos(3.14159265358979323846 * at));
+    return to + (from - to) / 2 * (1 + opdi_cos_f64(3.14159265358979323846 * at));
 }
 
 double opd_lr_step(double lr, int64_t epoch, int64_t step_size, double gamma) {
     if (epoch < 0 || step_size < 1) {
         return opdi_lr_wrong("opd_lr_step", "epoch must be at least 0, and step_size at least 1");
     }
-    return lr * pow(gamma, (double)(epoch / step_size));
+    return lr * opdi_pow_f64(gamma, (double)(epoch / step_size));
 }
 double opd_lr_multi_step(double lr, int64_t epoch, opd_ints milestones, double gamma) {
     if (milestones.n && !milestones.data) {
@@ -113,7 +113,7 @@ double opd_lr_multi_step(double lr, int64_t epoch, opd_ints milestones, double g
     for (int64_t i = 0; i < milestones.n; i++) { if (milestones.data[i] <= epoch) { lr *= gamma; } }
     return lr;
 }
-double opd_lr_exponential(double lr, int64_t epoch, double gamma) { return lr * pow(gamma, (double)epoch); }
+double opd_lr_exponential(double lr, int64_t epoch, double gamma) { return lr * opdi_pow_f64(gamma, (double)epoch); }
 double opd_lr_linear(double lr, int64_t epoch, double start_factor, double end_factor, int64_t total_iters) {
     if (!(start_factor > 0 && start_factor <= 1)) {
         return opdi_lr_wrong("opd_lr_linear", "Starting multiplicative factor expected to be greater than 0 and less "

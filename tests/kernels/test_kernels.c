@@ -483,6 +483,70 @@ TEST(kernels_functions_of_doubles) {
     CHECK(y[0] == -HUGE_VAL && y[1] == -HUGE_VAL && y[2] == HUGE_VAL && isnan(y[3]) && isnan(y[4]) && isnan(y[6]));
     CHECK(fabs(y[5] - log10(4e-324)) < 1e-12 && y[7] == 0);
 }
+static double (*kn_one)(double);                     /* the function that kn_each computes */
+static void kn_each(int64_t count, double *out, const double *a) { for (int64_t i = 0; i < count; i++) { out[i] = kn_one(a[i]); } }
+static double kn_log1p_one(double x) { return opdi_log1p_f64(kn_within_one(x)); }
+static double kn_acos_one(double x) { return opdi_acos_f64(kn_within_one(x)); }
+static long double kn_arc_cosine(long double x) { return acosl((long double)kn_within_one((double)x)); }
+/* Functions of one or two numbers in the mode of same bits, which do without the C library. */
+TEST(kernels_functions_of_one_number) {
+    static const struct { const char *name; double (*f)(double); long double (*ref)(long double); double size, bound; } t[12] = {
+        {"exp", opdi_exp_f64, expl, 1400, 1.0}, {"expm1", opdi_expm1_f64, expm1l, 1400, 0.9}, {"log", opdi_log_f64, logl, 0, 0.7},
+        {"log1p", kn_log1p_one, kn_log1p, 2000, 0.7}, {"sin", opdi_sin_f64, sinl, 2e6, 0.8}, {"cos", opdi_cos_f64, cosl, 2e6, 0.8},
+        {"tan", opdi_tan_f64, tanl, 2e6, 2.5}, {"sinh", opdi_sinh_f64, sinhl, 1400, 1.0}, {"cosh", opdi_cosh_f64, coshl, 1400, 1.0},
+        {"tanh", opdi_tanh_f64, tanhl, 60, 2.5}, {"erfc", opdi_erfc_f64, erfcl, 50, 1.6}, {"acos", kn_acos_one, kn_arc_cosine, 4, 1.5}};
+    static const double angles[][3] = {
+        {1e22, -0.8522008497671888, 0.523214785395139}, {8.98846567431158e307, 0.563127779850884, -0.826369834614148},
+        {5.319372648326541e255, 1, -4.687165924254628e-19}, {1048576.5, 0.7425208640927718, 0.669822936593637},
+        {1e300, -0.8178819121159085, -0.5753861119575491}, {-123456789, -0.9901147518020355, 0.14025968153390964}}, powers[][3] = {
+        {5e-324, 0.3, 1.018908996936868e-97}, {1.0000001, 1e9, 2.6881038582144647e43}, {3, -200.5, 2.1736440600627772e-96},
+        {1e-310, -0.9, 1.0000000000000186e279}, {0.9999999999, 5e12, 7.124281489683408e-218}, {7, 363, 5.896421555566455e306}};
+    static const double ends[] = {0.0, -0.0, 1, -1, HUGE_VAL, -HUGE_VAL, NAN, 2, -2, 3, 0.5, -0.5, 1e300, 4e-324};
+    enum { ENDS = sizeof ends / sizeof ends[0] };
+    const bool was = opd_same_bits_set(true);
+    for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
+        kn_one = t[i].f;
+        const double error = kn_doubles(kn_each, t[i].ref, t[i].size);
+        if (getenv("OPD_TEST_VERBOSE")) { printf("    %s of one number: %.3f ulp\n", t[i].name, error); }
+        CHECK(error <= t[i].bound);
+    }
+    for (size_t i = 0; i < sizeof angles / sizeof angles[0]; i++) {           /* sin and cos */
+        CHECK_NEAR(opdi_sin_f64(angles[i][0]), angles[i][1], 1.2e-16 * fabs(angles[i][1]));
+        CHECK_NEAR(opdi_cos_f64(angles[i][0]), angles[i][2], 1.2e-16 * fabs(angles[i][2]));
+    }
+    for (size_t i = 0; i < sizeof powers / sizeof powers[0]; i++) {
+        CHECK_NEAR(opdi_pow_f64(powers[i][0], powers[i][1]), powers[i][2], 2.3e-16 * fabs(powers[i][2]));
+    }
+    double ten = 1;
+    for (int i = 0; i < 23; i++, ten *= 10) { CHECK(opdi_pow_f64(10, i) == ten); }
+    for (int i = 0; i < ENDS * ENDS; i++) {
+        const double x = ends[i / ENDS], y = ends[i % ENDS];
+        const double want[3] = {pow(x, y), atan2(x, y), hypot(x, y)}, have[3] = {opdi_pow_f64(x, y), opdi_atan2_f64(x, y), opdi_hypot_f64(x, y)};
+        for (int k = 0; k < 3; k++) {
+            CHECK(isnan(want[k]) ? isnan(have[k]) : isinf(want[k]) ? have[k] == want[k] : fabs(have[k] - want[k]) <= 2.3e-16 * fabs(want[k]));
+            CHECK(isnan(want[k]) || !signbit(have[k]) == !signbit(want[k]));
+        }
+    }
+    uint64_t hash = 14695981039346656037u, state = 5;                         /* of the bits of many results */
+    for (int i = 0; i < 20000; i++) {
+        double x[2], y[5];
+        for (int k = 0; k < 2; k++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            x[k] = ldexp((double)(int64_t)state, (int)(state >> 20) % (i % 4 ? 8 : 900) - 63);
+        }
+        y[0] = opdi_pow_f64(x[0], x[1]); y[1] = opdi_atan2_f64(x[0], x[1]); y[2] = opdi_hypot_f64(x[0], x[1]);
+        y[3] = opdi_acos_f64(x[0]); y[4] = t[i % 12].f(x[1]);
+        for (int k = 0; k < 5; k++) {
+            uint64_t bits = 0;
+            if (y[k] == y[k]) { memcpy(&bits, &y[k], sizeof bits); }
+            hash = (hash ^ bits) * 1099511628211u;
+            hash ^= hash >> 29;
+        }
+    }
+    if (getenv("OPD_TEST_VERBOSE")) { printf("    hash: %016llx\n", (unsigned long long)hash); }
+    CHECK(hash == 0x040709a9e890dc40u);
+    (void)opd_same_bits_set(was);
+}
 /* Powers and logarithms whose results are numbers of few digits are exact, also those that are denormal.  Other denormal
    powers of 2 are within 0.8 units in the last place, and e^x does not overflow before its largest number. */
 TEST(kernels_exact_powers_of_doubles) {

@@ -19,6 +19,9 @@ static uint64_t hash_add(uint64_t hash, opd_tensor *tensor) {
     }
     return hash;
 }
+static bool has_gradient(const opd_tensor *tensor) {
+    return opd_dtype_is_floating(opd_dtype(tensor)) || opd_dtype_is_complex(opd_dtype(tensor));
+}
 /* Calls the operator with case number `at` of `text`, and computes gradients.  Returns a hash of the results and
    gradients, 1 if the call fails, or 0 if there is no such case. */
 static uint64_t run(const opd_op *op, const char *text, int at, opd_scalar_type dtype) {
@@ -35,14 +38,15 @@ static uint64_t run(const opd_op *op, const char *text, int at, opd_scalar_type 
     for (int i = 0; i <= at; i++) { if (!case_read_next(&c, &text)) { return 0; } }
     for (int i = 0; i < c.nargs && !opd_schema_is_mutable(opd_op_schema(op)); i++) {
         opd_tensor *const leaf = c.args[i].tag == OPD_TAG_TENSOR ? c.args[i].u.t : NULL;
-        if (leaf && opd_dtype_is_floating(opd_dtype(leaf))) { (void)opd_tensor_set_requires_grad(leaves[nleaves++] = leaf, true); }
+        if (leaf && has_gradient(leaf)) { (void)opd_tensor_set_requires_grad(leaves[nleaves++] = leaf, true); }
     }
     const int count = opd_call_all((opd_op *)(uintptr_t)op, rets, c.args, c.nargs) ? -1 : results_of(op, rets, out);
     if (count < 0) { opd_error_clear(); return 1; }
     for (int i = 0; i < count; i++) {
         hash = hash_add(hash, out[i]);
-        if (out[i] && opd_tensor_requires_grad(out[i]) && opd_dtype_is_floating(opd_dtype(out[i]))) {
-            opd_tensor *const squares = opd_sum(opd_mul(out[i], out[i]));
+        if (out[i] && opd_tensor_requires_grad(out[i]) && has_gradient(out[i])) {
+            opd_tensor *const pairs = opd_dtype_is_complex(opd_dtype(out[i])) ? opd_view_as_real(opd_resolve_conj(out[i])) : out[i];
+            opd_tensor *const squares = opd_sum(opd_mul(pairs, pairs));
             sum = sum ? opd_add(sum, opd_to_dtype(squares, opd_dtype(sum))) : squares;
         }
     }
@@ -55,34 +59,39 @@ static uint64_t run(const opd_op *op, const char *text, int at, opd_scalar_type 
 }
 static void run_operator(void *user) {
     const opd_op *const op = (const opd_op *)user;
-    static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_BFLOAT16};
+    enum { KINDS = 5, SIZES = 3 };
+    static const opd_scalar_type dtypes[KINDS] = {OPD_FLOAT32, OPD_FLOAT64, OPD_BFLOAT16, OPD_COMPLEX64, OPD_COMPLEX128};
+    /* what the test runs: float32; float64 and complex64 of large sizes; complex128 of long ones */
+    static const bool tested[SIZES][KINDS] = {{true}, {true, false, false, false, true}, {true, true, false, true}};
     static char text[1 << 14];
     const bool list = getenv("OPD_TEST_LIST") != NULL;
-    for (int k = 0; k < 9; k++) {
-        if (!list && k % 3 != 0 && k != 7) { continue; }      /* float32, and float64 of the largest sizes */
+    for (int k = 0; k < SIZES * KINDS; k++) {
+        const int size = k / KINDS;                 /* 0: the sample arguments; 1: longer ones; 2: larger ones */
+        const opd_scalar_type dtype = dtypes[k % KINDS];
+        if (!list && !tested[size][k % KINDS]) { continue; }
         const char *const cases = opd_op_card(op)->cases;
-        if (k >= 3 && !case_enlarge(cases, text, sizeof text, k >= 6, 3, 1 << 15)) { continue; }
-        const char *const arguments = k >= 3 ? text : cases;
+        if (size && !case_enlarge(cases, text, sizeof text, size > 1, 3, 1 << 15)) { continue; }
+        const char *const arguments = size ? text : cases;
         for (int at = 0; at < 8; at++) {
             if (list) {
-                const uint64_t hash = run(op, arguments, at, dtypes[k % 3]);
+                const uint64_t hash = run(op, arguments, at, dtype);
                 if (hash == 0) { break; }
                 printf("= %s %d %d %016llx\n", opd_op_name(op), k, at, (unsigned long long)hash);
                 continue;
             }
             const bool was = opd_same_bits_set(true);
             const int most = inside_cpu_most();
-            const uint64_t hash = run(op, arguments, at, dtypes[k % 3]);
+            const uint64_t hash = run(op, arguments, at, dtype);
             (void)inside_cpu_most_set(most < 1 ? most : 1);
-            const bool levels = run(op, arguments, at, dtypes[k % 3]) == hash;
+            const bool levels = run(op, arguments, at, dtype) == hash;
             (void)inside_cpu_most_set(most);
             const int threads = opd_threads_set(3);
-            const bool threaded = k < 6 || run(op, arguments, at, dtypes[k % 3]) == hash;
+            const bool threaded = size < 2 || run(op, arguments, at, dtype) == hash;
             (void)opd_threads_set(threads);
             (void)opd_same_bits_set(was);
             if (hash == 0) { break; }
-            (void)snprintf(what, sizeof what, "%s, case %d, %s%s", opd_op_name(op), at, opd_dtype_name(dtypes[k % 3]),
-                           k >= 6 ? ", large" : k >= 3 ? ", long" : "");
+            (void)snprintf(what, sizeof what, "%s, case %d, %s%s", opd_op_name(op), at, opd_dtype_name(dtype),
+                           size > 1 ? ", large" : size ? ", long" : "");
             (void)say(levels, "AVX-512 gives other bits");
             (void)say(threaded, "three threads give other bits");
         }

@@ -77,12 +77,12 @@ static double opdi_row_norm(const void *row, int64_t width, bool pairs, bool twi
         const int64_t at = i * (1 + pairs);
         const double first = twice ? ((const double *)row)[at] : (double)((const float *)row)[at];
         const double second = !pairs ? 0 : twice ? ((const double *)row)[at + 1] : (double)((const float *)row)[at + 1];
-        const double x = pairs ? hypot(first, second) : fabs(first);
+        const double x = pairs ? opdi_hypot_f64(first, second) : fabs(first);
         if (p == INFINITY || p == -INFINITY) {
             sum = i == 0 || x != x || (p > 0 ? x > sum : x < sum) ? x : sum;
-        } else { sum += p == 2 ? x * x : p == 1 ? x : p == 0 ? x != 0 : pow(x, p); }
+        } else { sum += p == 2 ? x * x : p == 1 ? x : p == 0 ? x != 0 : opdi_pow_f64(x, p); }
     }
-    sum = p == 2 ? sqrt(sum) : p == 0 || p == 1 || p == INFINITY || p == -INFINITY ? sum : pow(sum, 1 / p);
+    sum = p == 2 ? sqrt(sum) : p == 0 || p == 1 || p == INFINITY || p == -INFINITY ? sum : opdi_pow_f64(sum, 1 / p);
     return twice ? sum : (double)(float)sum;
 }
 /* Returns the indices as int64, after checking that each is in [0, rows).  On failure, returns NULL and sets an

@@ -602,7 +602,7 @@ static void opdi_sequence_part(void *ctx, int64_t begin, int64_t end) {
         double x = sequence->linear && i >= sequence->count / 2
             ? sequence->end - sequence->step * (double)(sequence->count - 1 - i)
             : sequence->start + sequence->step * (double)i;
-        ((double *)sequence->out)[i] = sequence->power ? pow(sequence->base, x) : x;
+        ((double *)sequence->out)[i] = sequence->power ? opdi_pow_f64(sequence->base, x) : x;
     }
 }
 /* Writes a sequence to `out`, a vector of any dtype.  Returns 0, or -1 and sets an error. */
@@ -853,10 +853,10 @@ static int opdi_space_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *output = opd_bw_result(bw, 0);
     if (output && opdi_is_complex(output)) {
         const double base = opd_bw_value(bw, 3).u.d;
-        const double slope[2] = {log(fabs(base)), base < 0 ? -3.14159265358979323846 : 0};
+        const double slope[2] = {opdi_log_f64(fabs(base)), base < 0 ? -3.14159265358979323846 : 0};
         grad = opd_mul_Scalar(opd_mul(grad, opd_conj_physical(output)), opd_value_complex(slope));
     } else if (output) {
-        grad = opd_mul_Scalar(opd_mul(grad, output), opd_value_double(log(opd_bw_value(bw, 3).u.d)));
+        grad = opd_mul_Scalar(opd_mul(grad, output), opd_value_double(opdi_log_f64(opd_bw_value(bw, 3).u.d)));
     }
     opd_tensor *weight = opd_linspace_full(opd_value_int(0), opd_value_int(1), opd_bw_value(bw, 2).u.i,
                                            opd_value_int(opd_dtype(grad)), opd_value_none(),

@@ -30,10 +30,10 @@ static void opdi_cschur_normalize(int64_t n, opdi_complex *x) {
     int64_t best = 0;
     double sum = 0;
     for (int64_t i = 0; i < n; i++) {
-        sum = hypot(sum, hypot(x[i].re, x[i].im));
-        if (hypot(x[i].re, x[i].im) > hypot(x[best].re, x[best].im)) { best = i; }
+        sum = opdi_hypot_f64(sum, opdi_hypot_f64(x[i].re, x[i].im));
+        if (opdi_hypot_f64(x[i].re, x[i].im) > opdi_hypot_f64(x[best].re, x[best].im)) { best = i; }
     }
-    const double size = sum * hypot(x[best].re, x[best].im);
+    const double size = sum * opdi_hypot_f64(x[best].re, x[best].im);
     const opdi_complex factor = opdi_complex_times(1 / size, opdi_complex_conj(x[best]));
     for (int64_t i = 0; i < n; i++) { x[i] = opdi_complex_mul(x[i], factor); }
     x[best].im = 0;
@@ -124,7 +124,7 @@ static void opdi_cschur_step(const opdi_cschur *schur, int64_t first, int64_t la
     opdi_complex *h = schur->h;
     opdi_complex x = opdi_complex_sub(h[first * (n + 1)], shift), y = h[(first + 1) * n + first];
     for (int64_t k = first; k < last; k++) {
-        const double left = opdi_complex_abs(x), length = hypot(left, opdi_complex_abs(y));
+        const double left = opdi_complex_abs(x), length = opdi_hypot_f64(left, opdi_complex_abs(y));
         const int64_t from = k > first ? k - 1 : first, to = OPDI_MIN(k + 3, last + 1);
         if (length > 0) {
             const opdi_complex phase = left > 0 ? opdi_complex_times(1 / left, x) : opdi_complex_make(1, 0);

@@ -189,7 +189,7 @@ OPDI_INTERNAL int opdi_det_one_c128(const opdi_solver *solver, int64_t at) {
         const opdi_complex pivot = opdi_cblock_get(&a, i, i);
         if (pivots[i] != i + 1) { product = opdi_complex_make(-product.re, -product.im); }
         product = opdi_complex_mul(product, solver->vectors ? opdi_complex_sgn(pivot) : pivot);
-        sum += solver->vectors ? log(opdi_complex_abs(pivot)) : 0;
+        sum += solver->vectors ? opdi_log_f64(opdi_complex_abs(pivot)) : 0;
     }
     ((opdi_complex *)(void *)solver->data[1])[at] = product;
     if (solver->vectors) { ((double *)(void *)solver->data[2])[at] = sum; }

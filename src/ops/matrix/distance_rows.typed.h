@@ -1,3 +1,7 @@
+/* Returns x^p. */
+OPDI_ALWAYS OPDI_T OPDI_TYPED(distance_power)(OPDI_T x, OPDI_T p) {
+    return opd_same_bits() ? (OPDI_T)opdi_pow_f64((double)x, (double)p) : OPDI_FN(pow)(x, p);
+}
 /* Adds the difference v of two elements to the sum s, or compares it with the maximum s, as `norm` (OPDI_DISTANCE_..)
    requires.  p is the order of the norm.  Returns the new s. */
 OPDI_ALWAYS OPDI_T OPDI_TYPED(distance_with)(OPDI_T s, OPDI_T v, OPDI_T p, int norm) {
@@ -5,7 +9,7 @@ OPDI_ALWAYS OPDI_T OPDI_TYPED(distance_with)(OPDI_T s, OPDI_T v, OPDI_T p, int n
     case OPDI_DISTANCE_0: return s + (OPDI_T)(v < 0 || v > 0 || !(v <= v));
     case OPDI_DISTANCE_1: return s + OPDI_FN(fabs)(v);
     case OPDI_DISTANCE_2: return s + v * v;
-    case OPDI_DISTANCE_P: return s + OPDI_FN(pow)(OPDI_FN(fabs)(v), p);
+    case OPDI_DISTANCE_P: return s + OPDI_TYPED(distance_power)(OPDI_FN(fabs)(v), p);
     default: v = OPDI_FN(fabs)(v); return v > s || !(v <= v) ? v : s;
     }
 }
@@ -32,7 +36,8 @@ static OPDI_T OPDI_TYPED(distance)(const OPDI_T *a, const OPDI_T *b, int64_t cou
     if (p == 1) { return OPDI_TYPED(distance_of)(a, b, count, 0, OPDI_DISTANCE_1); }
     if (p == 0) { return OPDI_TYPED(distance_of)(a, b, count, 0, OPDI_DISTANCE_0); }
     if (p > DBL_MAX) { return OPDI_TYPED(distance_of)(a, b, count, 0, OPDI_DISTANCE_MAX); }
-    return OPDI_FN(pow)(OPDI_TYPED(distance_of)(a, b, count, (OPDI_T)p, OPDI_DISTANCE_P), (OPDI_T)(1 / p));
+    const OPDI_T sum = OPDI_TYPED(distance_of)(a, b, count, (OPDI_T)p, OPDI_DISTANCE_P);
+    return OPDI_TYPED(distance_power)(sum, (OPDI_T)(1 / p));
 }
 static void OPDI_TYPED(distances)(void *ctx, int64_t begin, int64_t end) {
     const opdi_distances *distances = (const opdi_distances *)ctx;
@@ -59,14 +64,15 @@ static void OPDI_TYPED(distances)(void *ctx, int64_t begin, int64_t end) {
    is grad * sign(v) * |v|^(p-1) / d^(p-1), or 0 if x and y are equal or p is 0. */
 static void OPDI_TYPED(distance_back)(const OPDI_T *x, const OPDI_T *y, OPDI_T *out, int64_t count, OPDI_T grad,
                                       OPDI_T d, double p) {
-    const OPDI_T c = p == 1 || p > DBL_MAX ? grad : p == 2 ? grad / d : grad / OPDI_FN(pow)(d, (OPDI_T)(p - 1));
+    const OPDI_T c = p == 1 || p > DBL_MAX ? grad : p == 2 ? grad / d
+        : grad / OPDI_TYPED(distance_power)(d, (OPDI_T)(p - 1));
     if ((d == 0 && p != 1) || p == 0) { return; }
     if (p == 2) { for (int64_t i = 0; i < count; i++) { out[i] += c * (x[i] - y[i]); } }
     else {
         for (int64_t i = 0; i < count; i++) {
             const OPDI_T v = x[i] - y[i], size = OPDI_FN(fabs)(v), sign = (OPDI_T)((v > 0) - (v < 0));
             out[i] += c * sign * (p == 1 ? 1 : p > DBL_MAX ? (OPDI_T)(size == d)
-                : p < 1 && v == 0 ? 0 : OPDI_FN(pow)(size, (OPDI_T)(p - 1)));
+                : p < 1 && v == 0 ? 0 : OPDI_TYPED(distance_power)(size, (OPDI_T)(p - 1)));
         }
     }
 }

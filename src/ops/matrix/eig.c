@@ -92,7 +92,7 @@ static double opdi_schur_solve(int size, const double *h, opdi_complex value, do
     opdi_complex low = opdi_complex_sub(opdi_complex_make(h[3], 0), value);
     double right = h[1], left = h[2], scale = 1, most = 0, factor = 1;
     if (size == 2) {                              /* divide the block by its largest element */
-        scale = OPDI_MAX(hypot(high.re, high.im), hypot(low.re, low.im));
+        scale = OPDI_MAX(opdi_hypot_f64(high.re, high.im), opdi_hypot_f64(low.re, low.im));
         scale = OPDI_MAX(OPDI_MAX(scale, least), OPDI_MAX(fabs(right), fabs(left)));
         high = opdi_complex_make(high.re / scale, high.im / scale);
         low = opdi_complex_make(low.re / scale, low.im / scale);
@@ -100,8 +100,8 @@ static double opdi_schur_solve(int size, const double *h, opdi_complex value, do
         left /= scale;
         det = opdi_complex_sub(opdi_complex_mul(high, low), opdi_complex_make(right * left, 0));
     }
-    if (hypot(det.re, det.im) < least / scale) { det = opdi_complex_make(least / scale, 0); }
-    const double bound = hypot(det.re, det.im) * scale;
+    if (opdi_hypot_f64(det.re, det.im) < least / scale) { det = opdi_complex_make(least / scale, 0); }
+    const double bound = opdi_hypot_f64(det.re, det.im) * scale;
     for (int i = 0; i < size; i++) { most = OPDI_MAX(most, fabs(x[i].re) + fabs(x[i].im)); }
     if (most > limit * OPDI_MIN(bound, 1.0)) { factor = 1 / most; }
     for (int i = 0; factor != 1 && i < size; i++) { x[i] = opdi_complex_times(factor, x[i]); }

@@ -276,7 +276,7 @@ static void OPDI_TYPED(schur_part)(const opdi_chase *chase, int64_t k) {
     OPDI_T *const h = (OPDI_T *)chase->h + k * ld + k;
     const double half = ((double)h[0] - (double)h[ld + 1]) / 2, square = half * half + (double)h[1] * (double)h[ld];
     if (square < 0) { return; }
-    const double x = half + (half < 0 ? -sqrt(square) : sqrt(square)), y = (double)h[ld], length = hypot(x, y);
+    const double x = half + (half < 0 ? -sqrt(square) : sqrt(square)), y = (double)h[ld], length = opdi_hypot_f64(x, y);
     const OPDI_T c = (OPDI_T)(length > 0 ? x / length : 1), s = (OPDI_T)(length > 0 ? y / length : 0);
     for (int row = 0; row < (chase->q ? 2 : 1); row++) {                   /* 0: rows of h, 1: rows of q */
         OPDI_T *const a = row ? (OPDI_T *)chase->q + (k - chase->base) * chase->ldq : h;

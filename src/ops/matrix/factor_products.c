@@ -40,7 +40,7 @@ static double opdi_estimate(bool smallest, double size, double along, double gam
     const double square = (sum + root) / 2, high = square - size * size - along * along, low = square - gamma * gamma;
     const double cross = along * gamma;
     double first = low > high ? low : cross, second = low > high ? cross : high;
-    const double length = hypot(first, second);
+    const double length = opdi_hypot_f64(first, second);
     first = length > 0 ? first / length : 1;
     second = length > 0 ? second / length : 0;
     turn[0] = smallest ? -second : first;

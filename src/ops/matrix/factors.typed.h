@@ -234,7 +234,7 @@ OPDI_INTERNAL int OPDI_TYPED(det_one)(const opdi_solver *solver, int64_t at) {
         const OPDI_T pivot = a.at[i * (a.rs + 1)];
         odd ^= pivots[i] != i + 1;
         product *= solver->vectors ? (OPDI_T)((pivot > 0) - (pivot < 0)) : pivot;
-        sum += solver->vectors ? OPDI_FN(log)(OPDI_FN(fabs)(pivot)) : 0;
+        sum += solver->vectors ? (OPDI_T)opdi_log_f64((double)OPDI_FN(fabs)(pivot)) : 0;
     }
     product *= (OPDI_T)(1 - 2 * odd);
     ((OPDI_T *)(void *)solver->data[1])[at] = product;

@@ -46,7 +46,7 @@ OPDI_AVX512 static void opdi_rotate_piece_avx512_f64(const opdi_rotations *all, 
 /* Returns hypot(x, y), but calls hypot, which is several times slower, only if the squares overflow or underflow. */
 OPDI_ALWAYS double opdi_length(double x, double y) {
     const double sum = x * x + y * y;
-    return sum > 1e-280 && sum < 1e280 ? sqrt(sum) : hypot(x, y);
+    return sum > 1e-280 && sum < 1e280 ? sqrt(sum) : opdi_hypot_f64(x, y);
 }
 /* Returns the length of (x, y) with the sign of x, for a rotation that turns (x, y) to (length, 0).  Then the cosine is
    not negative.  So a rotation by rounding errors does not change the signs of vectors: these are the same for

@@ -161,7 +161,7 @@ static double opdi_attention_row_f32(float *x, int64_t count, float scale, const
     opdi_vexp(count, x, x);
     const double sum = opdi_line_sum(x, count);
     opdi_line_affine(x, x, 0, (float)(1 / sum), count);
-    return (double)top * (double)scale + log(sum);
+    return (double)top * (double)scale + opdi_log_f64(sum);
 }
 static double opdi_attention_row_f64(double *x, int64_t count, double scale, const double *mask, int64_t stride) {
     double sum = 0, top = -OPDI_INF;
@@ -176,9 +176,9 @@ static double opdi_attention_row_f64(double *x, int64_t count, double scale, con
         return 0;
     }
     top = top == -OPDI_INF ? 0 : top;
-    for (int64_t i = 0; i < count; i++) { sum += x[i] = exp(x[i] - top); }
+    for (int64_t i = 0; i < count; i++) { sum += x[i] = opdi_exp_f64(x[i] - top); }
     for (int64_t i = 0; i < count; i++) { x[i] /= sum; }
-    return top + log(sum);
+    return top + opdi_log_f64(sum);
 }
 /* Returns the address of row number `row` of head `head` of sample n in `tensor`. */
 static char *opdi_attention_at(const opd_tensor *tensor, int64_t n, int64_t head, int64_t row) {
@@ -244,7 +244,7 @@ static void opdi_attention_powers(const opdi_attention *job, int64_t n, int64_t 
         const float sum = opdi_exp_narrow_avx512(seen, to, row, top, scale);
         memset(to + seen, 0, (size_t)(keys - seen) * 2);
         parts[i] = 1 / sum;
-        *lse = (float)((double)top * (double)scale + log((double)sum));
+        *lse = (float)((double)top * (double)scale + opdi_log_f64((double)sum));
     }
 }
 #endif

@@ -24,7 +24,7 @@ static double opdi_ctc_prob(const opdi_ctc *ctc, int64_t time, int64_t item, int
 static double opdi_ctc_add(double x, double y) {
     const double most = OPDI_MAX(x, y);
     if (x == -INFINITY && y == -INFINITY) { return most; }
-    return most + log(exp(x - most) + exp(y - most));
+    return most + opdi_log_f64(opdi_exp_f64(x - most) + opdi_exp_f64(y - most));
 }
 /* Checks the lengths, writes the start of each target to `starts`, and sets ctc->width.  Returns 0, or -1 and sets
    an error. */
@@ -200,7 +200,7 @@ static int opdi__ctc_loss_backward_kernel(opd_call *call) {
                 const double log_prob = opdi_ctc_prob(&ctc, time, item, label);
                 double *at = sums + (time * ctc.count + item) * ctc.classes + label;
                 *at = none || time >= ctc.inputs.data[item] ? 0
-                    : (exp(log_prob) - exp(*at + cost - log_prob)) * factor;
+                    : (opdi_exp_f64(log_prob) - opdi_exp_f64(*at + cost - log_prob)) * factor;
             }
         }
     }

@@ -403,7 +403,7 @@ static int opdi_pow_Tensor_Tensor_backward(opd_backward_call *bw) {
 static opd_value opdi_number_log(opd_value value, bool pairs, double *logs) {
     const double re = opdi_number_f64(value), im = value.tag == OPD_TAG_COMPLEX ? value.u.c[1] : 0;
     const opdi_complex log_of = opdi_complex_log(opdi_complex_make(re, im));
-    if (!pairs) { return opd_value_double(log(re)); }
+    if (!pairs) { return opd_value_double(opdi_log_f64(re)); }
     logs[0] = log_of.re;
     logs[1] = log_of.im;
     return opd_value_complex(logs);

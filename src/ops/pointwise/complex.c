@@ -240,7 +240,7 @@ static void opdi_c128_asin(void *const *data, int64_t count, const opdi_params *
         opdi_complex_trig_asin(from, y);
         for (int64_t i = 0; i < left; i++) {
             const double a = fabs(from[i].re), b = fabs(from[i].im);
-            if (a < 1e100 && b < 1e100 && b > 1e-100) { y[i].re = atan2(from[i].re, y[i].re); }
+            if (a < 1e100 && b < 1e100 && b > 1e-100) { y[i].re = opdi_atan2_f64(from[i].re, y[i].re); }
             else { y[i] = opdi_complex_asin(from[i]); }
         }
         memcpy(out + at, y, (size_t)left * sizeof *y);

@@ -55,32 +55,51 @@ OPDI_INTERNAL opdi_complex opdi_complex_div(opdi_complex x, opdi_complex y) {
 //== functions =========================================================================================================
 
 OPDI_COMPLEX_TEXT opdi_complex opdi_complex_exp(opdi_complex x) {
-    if (x.im == 0) { return opdi_complex_make(exp(x.re), x.im); }
+    if (x.im == 0) { return opdi_complex_make(opdi_exp_f64(x.re), x.im); }
     if (isinf(x.re) && !isfinite(x.im)) { return x.re < 0 ? opdi_complex_make(0, 0) : opdi_complex_make(x.re, NAN); }
     const bool large = x.re > 709;                /* e^re may overflow even if the products do not */
-    const double size = exp(large ? x.re / 2 : x.re), rest = large ? size : 1;
-    return opdi_complex_make(size * cos(x.im) * rest, size * sin(x.im) * rest);
+    const double size = opdi_exp_f64(large ? x.re / 2 : x.re), rest = large ? size : 1;
+    return opdi_complex_make(size * opdi_cos_f64(x.im) * rest, size * opdi_sin_f64(x.im) * rest);
 }
-/* Returns log|x| + i * arg(x).  If |x| is near 1, the real part is log1p((a - 1) * (a + 1) + b^2) / 2, where a is the
-   larger and b the smaller absolute value of the parts. */
+/* Returns x^2, and sets *low to the error of its rounding.  x is less than 2^400. */
+OPDI_COMPLEX_TEXT double opdi_complex_exact_square(double x, double *low) {
+    const double square = x * x, wide = x * 134217729, high = wide - (wide - x), rest = x - high;
+    *low = ((high * high - square) + 2 * high * rest) + rest * rest;
+    return square;
+}
+/* Returns u + a^2 + b^2, rounded about once, so that no digits are lost if the sum is nearly 0. */
+OPDI_COMPLEX_TEXT double opdi_complex_plus_squares(double u, double a, double b) {
+    double a_low, b_low;
+    const double p = opdi_complex_exact_square(a, &a_low), q = opdi_complex_exact_square(b, &b_low);
+    const double first = u + p, first_u = first - p, first_low = (u - first_u) + (p - (first - first_u));
+    const double sum = first + q, sum_first = sum - q, sum_low = (first - sum_first) + (q - (sum - sum_first));
+    return sum + ((first_low + sum_low) + (a_low + b_low));
+}
+/* Returns log|x| + i * arg(x).  The real part is log(|x|^2) / 2 or, if |x| is near 1, log1p(|x|^2 - 1) / 2. */
 OPDI_INTERNAL opdi_complex opdi_complex_log(opdi_complex x) {
-    const double a = fmax(fabs(x.re), fabs(x.im)), b = fmin(fabs(x.re), fabs(x.im));
-    const double size = hypot(x.re, x.im);        /* NaN if a part is NaN */
-    const double log_of = size > 0.5 && size < 2 ? log1p((a - 1) * (a + 1) + b * b) / 2
-        : isinf(size) && isfinite(a) ? log(hypot(a / 2, b / 2)) + 0.69314718055994530942 : log(size);
-    return opdi_complex_make(log_of, atan2(x.im, x.re));
+    const double square = x.re * x.re + x.im * x.im, angle = opdi_atan2_f64(x.im, x.re);
+    if (square > 0.25 && square < 4) {
+        return opdi_complex_make(opdi_log1p_f64(opdi_complex_plus_squares(-1, x.re, x.im)) / 2, angle);
+    }
+    if (square > 1e-280 && square < 1e300) { return opdi_complex_make(opdi_log_f64(square) / 2, angle); }
+    const double size = opdi_hypot_f64(x.re, x.im);     /* NaN if a part is NaN */
+    const double log_of = isinf(size) && isfinite(x.re) && isfinite(x.im)
+        ? opdi_log_f64(opdi_hypot_f64(x.re / 2, x.im / 2)) + 0.69314718055994530942 : opdi_log_f64(size);
+    return opdi_complex_make(log_of, angle);
 }
 OPDI_COMPLEX_TEXT opdi_complex opdi_complex_log1p(opdi_complex x) {
-    const double size = x.re * (2 + x.re) + x.im * x.im;
-    if (!(fabs(x.re) < 0.5 && fabs(x.im) < 0.5)) { return opdi_complex_log(opdi_complex_make(1 + x.re, x.im)); }
-    return opdi_complex_make(log1p(size) / 2, atan2(x.im, 1 + x.re));
+    const bool inner = fabs(x.re) < 3 && fabs(x.im) < 3;
+    const double size = inner ? opdi_complex_plus_squares(2 * x.re, x.re, x.im) : 3;   /* |1 + x|^2 - 1 */
+    if (!(size > -0.75 && size < 3)) { return opdi_complex_log(opdi_complex_make(1 + x.re, x.im)); }
+    return opdi_complex_make(opdi_log1p_f64(size) / 2, opdi_atan2_f64(x.im, 1 + x.re));
 }
 /* Returns e^x - 1 for x = a + bi.  The real part is e^a * cos(b) - 1 = expm1(a) * cos(b) - 2 * sin(b / 2)^2. */
 OPDI_COMPLEX_TEXT opdi_complex opdi_complex_expm1(opdi_complex x) {
-    const double half = sin(x.im / 2);
-    if (x.im == 0) { return opdi_complex_make(expm1(x.re), x.im); }
-    if (!isfinite(x.re)) { return opdi_complex_sub(opdi_complex_exp(x), opdi_complex_make(1, 0)); }
-    return opdi_complex_make(expm1(x.re) * cos(x.im) - 2 * half * half, exp(x.re) * sin(x.im));
+    const double half = opdi_sin_f64(x.im / 2);
+    if (x.im == 0) { return opdi_complex_make(opdi_expm1_f64(x.re), x.im); }
+    if (!(fabs(x.re) < 700)) { return opdi_complex_sub(opdi_complex_exp(x), opdi_complex_make(1, 0)); }
+    return opdi_complex_make(opdi_expm1_f64(x.re) * opdi_cos_f64(x.im) - 2 * half * half,
+                           opdi_exp_f64(x.re) * opdi_sin_f64(x.im));
 }
 OPDI_COLD_END
 OPDI_LOOPS_BEGIN
@@ -99,32 +118,41 @@ OPDI_INTERNAL opdi_complex opdi_complex_sqrt(opdi_complex x) {
 OPDI_LOOPS_END
 OPDI_COLD_BEGIN
 OPDI_COMPLEX_TEXT opdi_complex opdi_complex_sinh(opdi_complex x) {
-    if (x.im == 0) { return opdi_complex_make(sinh(x.re), x.im); }
+    if (x.im == 0) { return opdi_complex_make(opdi_sinh_f64(x.re), x.im); }
     if (!isfinite(x.im)) { return opdi_complex_make(x.re == 0 || isinf(x.re) ? x.re : NAN, NAN); }
-    return opdi_complex_make(x.re == 0 ? copysign(x.re, x.re * cos(x.im)) : sinh(x.re) * cos(x.im),
-                           cosh(x.re) * sin(x.im));
+    const double c = opdi_cos_f64(x.im), s = opdi_sin_f64(x.im);
+    if (fabs(x.re) > 709 && isfinite(x.re)) {     /* sinh(re) may overflow even if the products do not */
+        const double root = opdi_exp_f64(fabs(x.re) / 2);
+        return opdi_complex_make(copysign(0.5, x.re) * root * c * root, 0.5 * root * s * root);
+    }
+    return opdi_complex_make(x.re == 0 ? copysign(x.re, x.re * c) : opdi_sinh_f64(x.re) * c, opdi_cosh_f64(x.re) * s);
 }
 OPDI_COMPLEX_TEXT opdi_complex opdi_complex_cosh(opdi_complex x) {
     if (x.im == 0) {
         const double sign = x.re == 0 || isnan(x.re) ? x.re : copysign(0.0, x.re);
-        return opdi_complex_make(cosh(x.re), sign * x.im);
+        return opdi_complex_make(opdi_cosh_f64(x.re), sign * x.im);
     }
     if (!isfinite(x.im)) { return opdi_complex_make(isinf(x.re) ? INFINITY : NAN, x.re == 0 ? 0 : NAN); }
-    return opdi_complex_make(cosh(x.re) * cos(x.im), x.re == 0 ? x.re * sin(x.im) : sinh(x.re) * sin(x.im));
+    const double c = opdi_cos_f64(x.im), s = opdi_sin_f64(x.im);
+    if (fabs(x.re) > 709 && isfinite(x.re)) {
+        const double root = opdi_exp_f64(fabs(x.re) / 2);
+        return opdi_complex_make(0.5 * root * c * root, copysign(0.5, x.re) * root * s * root);
+    }
+    return opdi_complex_make(opdi_cosh_f64(x.re) * c, (x.re == 0 ? x.re : opdi_sinh_f64(x.re)) * s);
 }
-/* Returns tanh(a + bi) by Kahan's formula: (k * r * s + i * t) / (1 + k * s^2) with t = tan(b), s = sinh(a), r = sqrt(1
-   + s^2) and k = 1 + t^2. */
+/* Returns tanh(a + bi) = (sinh(a) * cosh(a) + i * sin(b) * cos(b)) / (sinh(a)^2 + cos(b)^2). */
 OPDI_COMPLEX_TEXT opdi_complex opdi_complex_tanh(opdi_complex x) {
-    if (x.im == 0) { return opdi_complex_make(tanh(x.re), x.im); }
+    if (x.im == 0) { return opdi_complex_make(opdi_tanh_f64(x.re), x.im); }
     if (isinf(x.re)) {
-        return opdi_complex_make(copysign(1.0, x.re), isfinite(x.im) ? copysign(0.0, sin(2 * x.im)) : 0);
+        return opdi_complex_make(copysign(1.0, x.re), isfinite(x.im) ? copysign(0.0, opdi_sin_f64(2 * x.im)) : 0);
     }
     if (!isfinite(x.im)) { return opdi_complex_make(x.re == 0 ? x.re : NAN, NAN); }
+    const double t = opdi_sin_f64(x.im), c = opdi_cos_f64(x.im);
     if (fabs(x.re) > 20) {
-        return opdi_complex_make(copysign(1.0, x.re), 4 * sin(x.im) * cos(x.im) * exp(-2 * fabs(x.re)));
+        return opdi_complex_make(copysign(1.0, x.re), 4 * t * c * opdi_exp_f64(-2 * fabs(x.re)));
     }
-    const double t = tan(x.im), s = sinh(x.re), r = sqrt(1 + s * s), k = 1 + t * t, below = 1 + k * s * s;
-    return opdi_complex_make(k * r * s / below, t / below);
+    const double s = opdi_sinh_f64(x.re), below = s * s + c * c;
+    return opdi_complex_make(s * opdi_cosh_f64(x.re) / below, t * c / below);
 }
 /* The next two functions return i * x and -i * x, by which trigonometric functions are computed from hyperbolic
    ones. */
@@ -143,14 +171,14 @@ OPDI_LOOPS_BEGIN
    returns log(2 |x|). */
 OPDI_COMPLEX_TEXT bool opdi_complex_large(opdi_complex x) { return fabs(x.re) > 1e150 || fabs(x.im) > 1e150; }
 OPDI_COMPLEX_TEXT double opdi_complex_log2x(opdi_complex x) {
-    return log(hypot(x.re / 2, x.im / 2)) + 2 * 0.69314718055994530942;
+    return opdi_log_f64(opdi_hypot_f64(x.re / 2, x.im / 2)) + 2 * 0.69314718055994530942;
 }
 /* Returns asinh(x), computed as +-log(1 + u) with u = |x| + x^2 / (1 + sqrt(1 + x^2)), and corrected by the rounding
    error of 1 + u. */
 OPDI_COMPLEX_TEXT double opdi_complex_asinh_of(double x) {
     const double size = fabs(x), square = size * size, u = size + square / (1 + sqrt(1 + square)), one = 1 + u;
-    if (!(size < 1e150)) { return asinh(x); }
-    return copysign(log(one) + (u - (one - 1)) / one, x);
+    if (!(size < 1e150)) { return copysign(opdi_log_f64(size) + 0.69314718055994530942, x); }
+    return copysign(opdi_log_f64(one) + (u - (one - 1)) / one, x);
 }
 /* The next two functions return the square roots of 1 - x and 1 + x, which Kahan's formulas for the inverse functions
    use. */
@@ -162,18 +190,19 @@ OPDI_COMPLEX_TEXT opdi_complex opdi_complex_root_more(opdi_complex x) {
 }
 OPDI_COMPLEX_TEXT opdi_complex opdi_complex_asin(opdi_complex x) {
     if (opdi_complex_large(x)) {
-        return opdi_complex_make(atan2(x.re, fabs(x.im)), copysign(opdi_complex_log2x(x), x.im));
+        return opdi_complex_make(opdi_atan2_f64(x.re, fabs(x.im)), copysign(opdi_complex_log2x(x), x.im));
     }
     const opdi_complex less = opdi_complex_root_less(x), more = opdi_complex_root_more(x);
-    return opdi_complex_make(atan2(x.re, less.re * more.re - less.im * more.im),
+    return opdi_complex_make(opdi_atan2_f64(x.re, less.re * more.re - less.im * more.im),
                            opdi_complex_asinh_of(less.re * more.im - less.im * more.re));
 }
 OPDI_COMPLEX_TEXT opdi_complex opdi_complex_acos(opdi_complex x) {
     if (opdi_complex_large(x)) {
-        return opdi_complex_make(atan2(fabs(x.im), x.re), -copysign(opdi_complex_log2x(x), x.im));
+        return opdi_complex_make(opdi_atan2_f64(fabs(x.im), x.re), -copysign(opdi_complex_log2x(x), x.im));
     }
     const opdi_complex less = opdi_complex_root_less(x), more = opdi_complex_root_more(x);
-    return opdi_complex_make(2 * atan2(less.re, more.re), opdi_complex_asinh_of(more.re * less.im - more.im * less.re));
+    return opdi_complex_make(2 * opdi_atan2_f64(less.re, more.re),
+                           opdi_complex_asinh_of(more.re * less.im - more.im * less.re));
 }
 OPDI_COMPLEX_TEXT opdi_complex opdi_complex_asinh(opdi_complex x) {
     return opdi_complex_times_minus_i(opdi_complex_asin(opdi_complex_times_i(x)));
@@ -181,20 +210,24 @@ OPDI_COMPLEX_TEXT opdi_complex opdi_complex_asinh(opdi_complex x) {
 OPDI_LOOPS_END
 OPDI_COLD_BEGIN
 OPDI_COMPLEX_TEXT opdi_complex opdi_complex_acosh(opdi_complex x) {
-    if (opdi_complex_large(x)) { return opdi_complex_make(opdi_complex_log2x(x), atan2(x.im, x.re)); }
+    if (opdi_complex_large(x)) { return opdi_complex_make(opdi_complex_log2x(x), opdi_atan2_f64(x.im, x.re)); }
     const opdi_complex less = opdi_complex_sqrt(opdi_complex_make(x.re - 1, x.im)), more = opdi_complex_root_more(x);
-    return opdi_complex_make(asinh(less.re * more.re + less.im * more.im), 2 * atan2(less.im, more.re));
+    return opdi_complex_make(opdi_complex_asinh_of(less.re * more.re + less.im * more.im),
+                           2 * opdi_atan2_f64(less.im, more.re));
 }
 OPDI_COMPLEX_TEXT opdi_complex opdi_complex_atanh(opdi_complex x) {
     const double square = x.im * x.im, size = fabs(x.re);
-    if (opdi_complex_large(x)) {
-        return opdi_complex_make(copysign(0.0, x.re), isnan(x.im) ? x.im : copysign(1.57079632679489661923, x.im));
+    if (opdi_complex_large(x) && (!opdi_complex_nan(x) || isinf(x.re) || isinf(x.im))) {
+        const double scale = opdi_pair_scale(x.re, x.im), a = x.re * scale, b = x.im * scale;   /* the part of 1 / x */
+        return opdi_complex_make(isinf(x.re) || isinf(x.im) ? copysign(0.0, x.re) : a / (a * a + b * b) * scale,
+                               isnan(x.im) ? x.im : copysign(1.57079632679489661923, x.im));
     }
     if (size == 1 && x.im != 0 && square < 1e-200) {  /* x.im^2 may have underflowed to 0 */
-        return opdi_complex_make(copysign(log(2 / fabs(x.im)) / 2, x.re), atan2(2 * x.im, -square) / 2);
+        return opdi_complex_make(copysign(opdi_log_f64(2 / fabs(x.im)) / 2, x.re),
+                               opdi_atan2_f64(2 * x.im, -square) / 2);
     }
-    return opdi_complex_make(copysign(log1p(4 * size / ((1 - size) * (1 - size) + square)) / 4, x.re),
-                           atan2(2 * x.im, (1 - x.re) * (1 + x.re) - square) / 2);
+    return opdi_complex_make(copysign(opdi_log1p_f64(4 * size / ((1 - size) * (1 - size) + square)) / 4, x.re),
+                           opdi_atan2_f64(2 * x.im, (1 - x.re) * (1 + x.re) - square) / 2);
 }
 OPDI_COMPLEX_TEXT opdi_complex opdi_complex_atan(opdi_complex x) {
     return opdi_complex_times_minus_i(opdi_complex_atanh(opdi_complex_times_i(x)));

@@ -22,11 +22,11 @@
    scratch memory, for t^2. */
 OPDI_ALWAYS void opdi_asin_halves(int64_t count, float *out, const float *x, float *work) {
     int64_t i;
-    OPDI_SIXTEENS(
+    OPDI_VBLOCK_EACH(
         const float size = opdi_abs_f32(x[j]);
         work[j] = opdi_select_f32(size > 0.5f, 0.5f - 0.5f * size, size * size))
     opdi_vsqrt(count, out, work);
-    OPDI_SIXTEENS(
+    OPDI_VBLOCK_EACH(
         const float size = opdi_abs_f32(x[j]);
         const float t = opdi_select_f32(size > 0.5f, out[j], size);
         float p = 0.0422304622f * work[j] + 0.0241410341f;
@@ -38,7 +38,7 @@ OPDI_ALWAYS void opdi_asin_halves(int64_t count, float *out, const float *x, flo
 OPDI_VBLOCK_FORMULA(asin, 1) {
     int64_t i;
     opdi_asin_halves(count, out, x, work);
-    OPDI_SIXTEENS(
+    OPDI_VBLOCK_EACH(
         const float size = opdi_abs_f32(x[j]);
         const float most = 1.57079637f - (2.0f * out[j] + 4.37113883e-8f);
         const float y0 = opdi_select_f32(size > 0.5f, most, out[j]);
@@ -47,7 +47,7 @@ OPDI_VBLOCK_FORMULA(asin, 1) {
 OPDI_VBLOCK_FORMULA(acos, 1) {
     int64_t i;
     opdi_asin_halves(count, out, x, work);
-    OPDI_SIXTEENS(
+    OPDI_VBLOCK_EACH(
         const float size = opdi_abs_f32(x[j]);
         const float sum = opdi_with_sign_f32(out[j], x[j]);
         const float angle = 1.57079637f - (sum + 4.37113883e-8f);
@@ -58,13 +58,13 @@ OPDI_VBLOCK_FORMULA(acos, 1) {
    quadrant.  If y is negative, it is subtracted from pi.  It has the sign of x. */
 OPDI_VBLOCK_FORMULA(atan2, 2) {
     int64_t i;
-    OPDI_SIXTEENS(
+    OPDI_VBLOCK_EACH(
         const float a = opdi_abs_f32(x[j]); const float b = opdi_abs_f32(y[j]);
         const float large = opdi_select_f32(a > b, a, b); const float less = opdi_select_f32(a > b, b, a);
         const float t = less / opdi_select_f32(large == 0.0f, 1.0f, large);
         work[j] = opdi_select_f32((less == HUGE_VALF) & (large == HUGE_VALF), 1.0f, t))
     opdi_vatan(count, work, work);
-    OPDI_SIXTEENS(
+    OPDI_VBLOCK_EACH(
         const float steep = 1.57079637f - (work[j] + 4.37113883e-8f);
         const float r = opdi_select_f32(opdi_abs_f32(x[j]) > opdi_abs_f32(y[j]), steep, work[j]);
         const float back = 3.14159274f - (r + 8.74227766e-8f);
@@ -85,3 +85,4 @@ OPDI_VBLOCK_FORMULA(atan2, 2) {
 #undef OPDI_VBLOCK_WIDE
 #undef OPDI_VBLOCK_RUN
 #undef OPDI_VBLOCK_FORMULA
+#undef OPDI_VBLOCK_EACH

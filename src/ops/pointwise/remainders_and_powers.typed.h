@@ -34,7 +34,7 @@ OPDI_ALWAYS bool OPDI_TYPED(two_body)(int function, int64_t count, OPDI_T *out, 
     OPDI_BITS any[16] = {0};
     switch (function) {
         case OPDI_TWO_POW:
-            OPDI_TWO_EACH(OPDI_TYPED(pow1)(x[i + j], y[i + j]), OPDI_TYPED(pow_bad)(x[i + j], y[i + j]))
+            OPDI_TWO_EACH(OPDI_TYPED(pow1)(x[i + j], y[i + j], 0), OPDI_TYPED(pow_bad)(x[i + j], y[i + j]))
             break;
         case OPDI_TWO_FMOD:
             OPDI_TWO_EACH(OPDI_TYPED(mod1)(x[i + j], y[i + j], false), OPDI_TYPED(mod_bad)(x[i + j], y[i + j]))

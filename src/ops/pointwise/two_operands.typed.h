@@ -17,7 +17,9 @@ static void OPDI_TYPED(two)(int function, void *const *data, int64_t count, cons
                 one[0] = out + i;
                 one[1] = x + i;
                 one[2] = y + i;
-                if (flags[i]) { each(one, 1, params); }
+                if (flags[i] && function == OPDI_TWO_POW && opd_same_bits()) {
+                    out[i] = (OPDI_T)opdi_pow_f64((double)x[i], (double)y[i]);
+                } else if (flags[i]) { each(one, 1, params); }
             }
         }
         memcpy((OPDI_T *)data[0] + from, out, (size_t)rows * sizeof *out);

@@ -332,7 +332,7 @@ OPDI_FORMULA_F(round_decimals, round_decimals, 0)
 static int opdi_round_decimals_kernel(opd_call *call) {
     int64_t decimals = opd_arg_int(call, 1);
     opdi_params params = opdi_no_params;
-    opdi_params_set_f64(&params, 0, pow(10, decimals < 0 ? -(double)decimals : (double)decimals));
+    opdi_params_set_f64(&params, 0, opdi_pow_f64(10, decimals < 0 ? -(double)decimals : (double)decimals));
     opdi_params_set_f64(&params, 1, decimals < 0);
     return opdi_unary_params(call, &opdi_formula_round_decimals, &params);
 }

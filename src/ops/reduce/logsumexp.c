@@ -34,14 +34,14 @@ static void opdi_fold_lse_f64(opdi_folded *folded, const void *px, int64_t count
 static void opdi_join_lse(opdi_folded *folded, const opdi_folded *with, const opdi_reduce *reduce) {
     (void)reduce;
     if (with->f > folded->f) {
-        folded->g = (folded->f > -OPDI_INF ? folded->g * exp(folded->f - with->f) : folded->g) + with->g;
+        folded->g = (folded->f > -OPDI_INF ? folded->g * opdi_exp_f64(folded->f - with->f) : folded->g) + with->g;
         folded->f = with->f;
     }
-    else { folded->g += with->f > -OPDI_INF ? with->g * exp(with->f - folded->f) : with->g; }
+    else { folded->g += with->f > -OPDI_INF ? with->g * opdi_exp_f64(with->f - folded->f) : with->g; }
 }
 static void opdi_finish_lse(opdi_folded *folded, const opdi_reduce *reduce) {
     (void)reduce;
-    folded->f = log(folded->g) + (folded->f > -OPDI_INF ? folded->f : 0);
+    folded->f = opdi_log_f64(folded->g) + (folded->f > -OPDI_INF ? folded->f : 0);
 }
 OPDI_COLD_BEGIN
 static const opdi_fold opdi_the_lse = {

@@ -35,7 +35,7 @@ static void OPDI_TYPED(fold_lse)(opdi_folded *folded, const void *px, int64_t co
         rows = OPDI_MIN(count - k, (int64_t)256);
         top = OPDI_TYPED(finite_max)(x + k, rows, (OPDI_T)top);
         if (top > folded->f) {
-            folded->g = folded->f > -OPDI_INF ? folded->g * exp(folded->f - top) : folded->g;
+            folded->g = folded->f > -OPDI_INF ? folded->g * opdi_exp_f64(folded->f - top) : folded->g;
             folded->f = top;
         }
         double shift = folded->f > -OPDI_INF ? folded->f : 0;
@@ -88,7 +88,7 @@ OPDI_ALWAYS void OPDI_TYPED(side_lse_body)(OPDI_SIDE_ARGS) {
     for (int64_t j = 0; j < count; j++) {
         opdi_folded *folded = &foldeds[j];
         if ((double)top[j] > folded->f) {
-            folded->g = folded->f > -OPDI_INF ? folded->g * exp(folded->f - (double)top[j]) : folded->g;
+            folded->g = folded->f > -OPDI_INF ? folded->g * opdi_exp_f64(folded->f - (double)top[j]) : folded->g;
             folded->f = (double)top[j];
         }
         top[j] = folded->f > -OPDI_INF ? top[j] : 0;

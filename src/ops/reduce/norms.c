@@ -6,8 +6,8 @@ OPDI_FOLD_SUM(opdi_fold_abs_f32, float, fabs((double)x))
 OPDI_FOLD_SUM(opdi_fold_abs_f64, double, fabs(x))
 OPDI_FOLD_SUM(opdi_fold_squares_f32, float, (double)x * (double)x)
 OPDI_FOLD_SUM(opdi_fold_square_f64, double, x * x)
-OPDI_FOLD_SUM(opdi_fold_power_f32, float, pow(fabs((double)x), reduce->number))
-OPDI_FOLD_SUM(opdi_fold_power_f64, double, pow(fabs(x), reduce->number))
+OPDI_FOLD_SUM(opdi_fold_power_f32, float, opdi_pow_f64(fabs((double)x), reduce->number))
+OPDI_FOLD_SUM(opdi_fold_power_f64, double, opdi_pow_f64(fabs(x), reduce->number))
 #if defined(OPDI_X86) || defined(OPDI_PORTABLE)
 #include "../../typed/f64_avx2.h"
 #include "square_sums.typed.h"
@@ -48,7 +48,7 @@ static void opdi_finish_root(opdi_folded *folded, const opdi_reduce *reduce) {
 }
 OPDI_COLD_BEGIN
 static void opdi_finish_power(opdi_folded *folded, const opdi_reduce *reduce) {
-    folded->f = pow(folded->f, 1.0 / reduce->number);
+    folded->f = opdi_pow_f64(folded->f, 1.0 / reduce->number);
 }
 #define OPDI_NORM_FOLD(f32, f64, join, finish, init)                                                        \
     {/* step */ {f32, f64, NULL}, /* column */ {NULL, NULL, NULL}, /* side */ {NULL, NULL}, \

@@ -144,7 +144,7 @@ static void opdi_line_softmax_f32(const opdi_lines *lines, const opdi_piece *at,
     for (int64_t i = 0; i < count; i += rows) {
         rows = OPDI_MIN(count - i, (int64_t)1024);
         if (lines->flag) {
-            opdi_line_less(o + i, x + i, (float)state->top, (float)log(state->sum), rows);
+            opdi_line_less(o + i, x + i, (float)state->top, (float)opdi_log_f64(state->sum), rows);
             continue;
         }
         opdi_line_affine(o + i, x + i, (float)state->top, 1, rows);
@@ -186,7 +186,7 @@ static void opdi_line_softmax_f64(const opdi_lines *lines, const opdi_piece *at,
     }
     opdi_line_affine64(o, x, state->top, 1, count);
     if (lines->flag) {
-        opdi_line_affine64(o, o, log(state->sum), 1, count);
+        opdi_line_affine64(o, o, opdi_log_f64(state->sum), 1, count);
         return;
     }
     opdi_vexp64(count, o, o);
@@ -359,7 +359,7 @@ static void opdi_columns_softmax(const opdi_lines *lines, opdi_columns *columns,
     if (logs) { opdi_vlog64(count, columns->sum, columns->sum); }
     for (int64_t j = 0; j < count; j++) {
         const double sum = columns->sum[j];
-        columns->factor[j] = (float)(logs ? sum : lines->flag ? log(sum) : 1.0 / sum);
+        columns->factor[j] = (float)(logs ? sum : lines->flag ? opdi_log_f64(sum) : 1.0 / sum);
     }
     for (int64_t i = 0; i < lines->count; i++) {
         char *row = at[1] + i * lines->step[1];

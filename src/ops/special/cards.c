@@ -151,7 +151,7 @@ static int opdi_mvlgamma_kernel(opd_call *call) {
     opd_tensor *steps = opd_arange_full(opd_value_int(count), opd_value_int(dtype), opd_value_none(),
                                         opd_value_device(opd_tensor_device(self)), opd_value_none());
     opd_tensor *const column = opd_unsqueeze(self, -1), *each = opd_lgamma(opd_add(column, opdi_muls(steps, -0.5)));
-    const double more = (double)count * (double)(count - 1) / 4 * log(OPDI_PI);
+    const double more = (double)count * (double)(count - 1) / 4 * opdi_log_f64(OPDI_PI);
     return opd_return_tensor(call, opdi_adds(opd_sum_dim(each, opd_ints_of(&last, 1), false), more));
 }
 /* opd_mvlgamma: log of the multivariate gamma function of dimension p */

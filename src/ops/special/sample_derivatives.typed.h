@@ -11,7 +11,7 @@ OPDI_SHARED_TEXT double opdi_gamma_moves_low(double a, double x) {
         sum += term;
         slope -= term * inverses;
     }
-    return -x / a * (sum * (log(x) - opdi_special_digamma(a + 1)) + slope);
+    return -x / a * (sum * (opdi_log_f64(x) - opdi_special_digamma(a + 1)) + slope);
 }
 /* Returns dx / da for a random number x of the gamma distribution with shape a, for x above a.  Uses (1 - P(a, x)) /
    p(x) = x h with the continued fraction h = 1/(x+1-a - 1(1-a)/(x+3-a - ...)).  Computes h by Lentz's method,
@@ -32,7 +32,7 @@ OPDI_SHARED_TEXT double opdi_gamma_moves_high(double a, double x) {
         h *= step;
         if (fabs(step - 1) < 1e-16 && fabs(step_a) * h < 1e-16 * fabs(h_a)) { break; }
     }
-    return x * (h * (log(x) - opdi_special_digamma(a)) + h_a);
+    return x * (h * (opdi_log_f64(x) - opdi_special_digamma(a)) + h_a);
 }
 /* Returns dx / da for a random number x of the gamma distribution with a large shape a, at the fixed quantile w of
    the normal distribution.  Uses Cornish and Fisher's series x = a + w sqrt(a) + (w^2 - 1) / 3 + (w^3 - 7 w) / (36
@@ -79,8 +79,8 @@ OPDI_SHARED_TEXT double opdi_beta_moves(double x, double a, double total) {
     }
     if (x * (total + 2) <= a + 1) {
         const double sum = opdi_beta_sum(a, total, x, true, &slope);
-        return -x / a * (sum * (log(x) - opdi_special_digamma(a + 1) + opdi_special_digamma(total)) + slope);
+        return -x / a * (sum * (opdi_log_f64(x) - opdi_special_digamma(a + 1) + opdi_special_digamma(total)) + slope);
     }
     const double sum = opdi_beta_sum(b, total, 1 - x, false, &slope);
-    return x / b * (sum * (log(x) - opdi_special_digamma(a) + opdi_special_digamma(total)) + slope);
+    return x / b * (sum * (opdi_log_f64(x) - opdi_special_digamma(a) + opdi_special_digamma(total)) + slope);
 }

@@ -278,14 +278,14 @@ OPDI_SHARED_LARGE double opdi_digamma_positive(double x) {
 OPDI_INTERNAL double opdi_special_digamma(double x) {
     if (x == 0) { return copysign(1.0, x) < 0 ? OPDI_INF : -OPDI_INF; }
     if (!(x < 0)) { return opdi_digamma_positive(x); }
-    return x == floor(x) ? NAN : opdi_digamma_positive(1 - x) - OPDI_PI / tan(OPDI_PI * (x - floor(x + 0.5)));
+    return x == floor(x) ? NAN : opdi_digamma_positive(1 - x) - OPDI_PI / opdi_tan_f64(OPDI_PI * (x - floor(x + 0.5)));
 }
 /* Returns sum_k (q + k)^-s for q > 0 and s > 1: adds some terms, and estimates the remaining sum by the
    Euler-Maclaurin formula. */
 OPDI_SHARED_LARGE double opdi_zeta_positive(double s, double q) {
-    double sum = 0, term = pow(q, -s), square = q * q, factor = s;
+    double sum = 0, term = opdi_pow_f64(q, -s), square = q * q, factor = s;
     if (isinf(q)) { return 0; }
-    for (; q < 10 || q < s; term = pow(q, -s)) {
+    for (; q < 10 || q < s; term = opdi_pow_f64(q, -s)) {
         sum += term;
         if (term <= sum * 1e-17) { return sum; }
         q += 1;
@@ -386,7 +386,7 @@ OPDI_SHARED_LARGE double opdi_gamma_large(double a, double half, double eta, boo
     double sum = 0;
     for (int k = 6; k >= 0; k--) { sum = sum / a + opdi_powers(tables[k], 22 - 3 * k, eta); }
     sum *= opdi_exp_f64(-a * half) / sqrt(2 * OPDI_PI * a);
-    return upper ? 0.5 * erfc(eta * sqrt(a / 2)) + sum : 0.5 * erfc(-eta * sqrt(a / 2)) - sum;
+    return upper ? 0.5 * opdi_erfc_f64(eta * sqrt(a / 2)) + sum : 0.5 * opdi_erfc_f64(-eta * sqrt(a / 2)) - sum;
 }
 /* Returns the regularized incomplete gamma function: Q(a, x) if `upper` is true, else P(a, x). */
 OPDI_SHARED_TEXT double opdi_gamma_part(double a, double x, bool upper) {
@@ -444,7 +444,8 @@ OPDI_INTERNAL double opdi_special_erfcx(double x) {
 }
 OPDI_INTERNAL double opdi_special_log_ndtr(double x) {
     const double root = x * 0.70710678118654752440;
-    return x < -1 ? opdi_log_f64(opdi_special_erfcx(-root) / 2) - root * root : opdi_log1p_f64(-erfc(root) / 2);
+    return x < -1 ? opdi_log_f64(opdi_special_erfcx(-root) / 2) - root * root
+        : opdi_log1p_f64(-opdi_erfc_f64(root) / 2);
 }
 /* entr: returns -x log(x). */
 OPDI_INTERNAL double opdi_special_entr(double x) {
@@ -600,24 +601,24 @@ OPDI_SHARED_TEXT double opdi_by_parity(double value, double x, int64_t n) {
 OPDI_INTERNAL double opdi_special_chebyshev_t(double x, double degree) {
     const int64_t n = opdi_degree(degree);
     if (n >= 0 && fabs(x) == 1) { return opdi_by_parity(1, x, n); }
-    return n > 6 && fabs(x) < 1 ? opdi_cos_f64((double)n * acos(x)) : opdi_chebyshev_steps(x, n, x);
+    return n > 6 && fabs(x) < 1 ? opdi_cos_f64((double)n * opdi_acos_f64(x)) : opdi_chebyshev_steps(x, n, x);
 }
 OPDI_INTERNAL double opdi_special_chebyshev_u(double x, double degree) {
     const int64_t n = opdi_degree(degree);
     if (n >= 0 && fabs(x) == 1) { return opdi_by_parity((double)n + 1, x, n); }
-    if (n > 8 && fabs(x) < 1) { return opdi_sin_f64(((double)n + 1) * acos(x)) / sqrt((1 - x) * (1 + x)); }
+    if (n > 8 && fabs(x) < 1) { return opdi_sin_f64(((double)n + 1) * opdi_acos_f64(x)) / sqrt((1 - x) * (1 + x)); }
     return opdi_chebyshev_steps(x, n, 2 * x);
 }
 OPDI_INTERNAL double opdi_special_chebyshev_v(double x, double degree) {
     const int64_t n = opdi_degree(degree);
     if (n >= 0 && fabs(x) == 1) { return x > 0 ? 1 : opdi_by_parity(2 * (double)n + 1, x, n); }
-    if (n > 8 && fabs(x) < 1) { return opdi_cos_f64(((double)n + 0.5) * acos(x)) / sqrt((1 + x) / 2); }
+    if (n > 8 && fabs(x) < 1) { return opdi_cos_f64(((double)n + 0.5) * opdi_acos_f64(x)) / sqrt((1 + x) / 2); }
     return opdi_chebyshev_steps(x, n, 2 * x - 1);
 }
 OPDI_INTERNAL double opdi_special_chebyshev_w(double x, double degree) {
     const int64_t n = opdi_degree(degree);
     if (n >= 0 && fabs(x) == 1) { return x > 0 ? 2 * (double)n + 1 : opdi_by_parity(1, x, n); }
-    if (n > 8 && fabs(x) < 1) { return opdi_sin_f64(((double)n + 0.5) * acos(x)) / sqrt((1 - x) / 2); }
+    if (n > 8 && fabs(x) < 1) { return opdi_sin_f64(((double)n + 0.5) * opdi_acos_f64(x)) / sqrt((1 - x) / 2); }
     return opdi_chebyshev_steps(x, n, 2 * x + 1);
 }
 OPDI_INTERNAL double opdi_special_shifted_t(double x, double n) { return opdi_special_chebyshev_t(2 * x - 1, n); }
