@@ -7,6 +7,7 @@
 //  its maps over examples and saved programs work, too.  The functions of the recording call the graphs of the node.
 //  Arguments that are not tensors are constants of the trace.
 
+#if !defined(OPD_NO_TRANSFORMS)
 /* The data of these functions. */
 typedef struct opdi_region_traced {
     opd_program *program;        /* a reference; the program owns the graphs */
@@ -150,3 +151,11 @@ OPDI_INTERNAL int opdi_region_record(const opdi_gnode *node, const opd_value *ar
     }
     return opdi_region_return(rets, results, node->nout);
 }
+#else
+OPDI_INTERNAL int opdi_region_record(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
+    (void)node;
+    (void)args;
+    (void)rets;
+    return OPDI_CONTROL_DECLINES;
+}
+#endif
