@@ -66,11 +66,19 @@ static opdi_control opdi_region_flow(const opdi_gnode *node) {
 #endif
     return flow;
 }
-OPDI_INTERNAL int opdi_region_record(const opdi_gnode *node, const opd_value *args, opd_value *rets);
+OPDI_INTERNAL int opdi_region_record(const opdi_gnode *node, const opd_value *args, opd_value *outputs);
+/* Records a condition or loop as a node of the trace, if this thread records.  Returns 0; -1 and sets an error; or
+   OPDI_CONTROL_DECLINES if it must run as outside of a trace. */
+static int opdi_region_recorded(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
+    if (OPDI_LIKELY(!opdi_self()->innermost.tracer)) { return OPDI_CONTROL_DECLINES; }
+    opd_value *const outputs = opdi_control_values(node->nout);
+    const int rc = outputs ? opdi_region_record(node, args, outputs) : -1;
+    return rc ? rc : opdi_region_return(rets, outputs, node->nout);
+}
 /* Runs cond(predicate, true graph, false graph, operands); the predicate is args[0].  Returns 0, or -1 and sets an
    error. */
 static int opdi_region_cond(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
-    const int recorded = opdi_region_record(node, args, rets);
+    const int recorded = opdi_region_recorded(node, args, rets);
     if (recorded != OPDI_CONTROL_DECLINES) { return recorded; }
     const opdi_control flow = opdi_region_flow(node);
     opd_value *const outputs = opdi_control_values(node->nout);
@@ -81,7 +89,7 @@ static int opdi_region_cond(const opdi_gnode *node, const opd_value *args, opd_v
 /* Runs while_loop(condition, body, carried, more).  The body returns the new carried values.  Returns 0, or -1 and sets
    an error. */
 static int opdi_region_while(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
-    const int recorded = opdi_region_record(node, args, rets);
+    const int recorded = opdi_region_recorded(node, args, rets);
     if (recorded != OPDI_CONTROL_DECLINES) { return recorded; }
     const opdi_control flow = opdi_region_flow(node);
     const int count = ((const opdi_program_region *)node->user)->nfirst;
@@ -97,7 +105,7 @@ static int opdi_region_while(const opdi_gnode *node, const opd_value *args, opd_
    call.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_region_scan(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const opdi_program_region *region = (const opdi_program_region *)node->user;
-    const int recorded = opdi_region_record(node, args, rets);
+    const int recorded = opdi_region_recorded(node, args, rets);
     if (recorded != OPDI_CONTROL_DECLINES) { return recorded; }
     const opdi_control flow = opdi_region_flow(node);
     opd_value *const outputs = opdi_control_values(node->nout);

@@ -11,6 +11,7 @@
 /* The data of these functions. */
 typedef struct opdi_region_traced {
     opd_program *program;        /* a reference; the program owns the graphs */
+    const opdi_graph_home *home; /* drops the reference */
     const opdi_program_region *region;
     size_t bytes;
     int nargs;                   /* the number of arguments of the graphs; the last one is the device */
@@ -20,7 +21,7 @@ typedef struct opdi_region_traced {
 
 static void opdi_region_traced_free(void *user) {
     opdi_region_traced *const traced = (opdi_region_traced *)user;
-    opd_program_free(traced->program);
+    traced->home->drop(traced->program);
     opdi_free(traced, traced->bytes);
 }
 /* Returns a tensor for a result of a graph: the condition of a loop may be a bool. */
@@ -98,34 +99,32 @@ static opdi_region_traced *opdi_region_traced_new(const opdi_gnode *node, const 
         opdi_free(traced, bytes);
         return NULL;
     }
-    traced->program = region->program;
+    traced->home = region->program->graph->home;
+    traced->program = traced->home->keep(region->program);
     traced->region = region;
     traced->bytes = bytes;
     traced->nargs = nargs;
-    opdi_ref_up(&traced->program->refs);
     for (int i = 0; i < nargs; i++) {
         traced->args[i] = args[i];
         if (args[i].tag == OPD_TAG_TENSOR) { task->args[task->nargs++] = args[i]; }
     }
     return traced;
 }
-/* Records a condition or loop as a node of the trace, if this thread records.  Writes its results, which are
-   references, to `rets`.  Returns 0; -1 and sets an error; or OPDI_CONTROL_DECLINES if it must run as outside of a
-   trace. */
-OPDI_INTERNAL int opdi_region_record(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
+/* Records a condition or loop as a node of the trace, if this thread records.  Writes its results, which belong to the
+   innermost scope, to `outputs`.  Returns 0; -1 and sets an error; or OPDI_CONTROL_DECLINES if it must run as outside
+   of a trace. */
+OPDI_INTERNAL int opdi_region_record(const opdi_gnode *node, const opd_value *args, opd_value *outputs) {
     const opdi_program_region *const region = (const opdi_program_region *)node->user;
     const bool cond = strcmp(node->function->name, "cond") == 0, loop = !cond && region->graphs[1];
     const int fixed = region->nfirst + region->nsliced, body = loop;
     opdi_control_task task;
-    if (OPDI_LIKELY(!opdi_self()->innermost.tracer)) { return OPDI_CONTROL_DECLINES; }
     memset(&task, 0, sizeof task);
     if (cond && args[0].tag == OPD_TAG_TENSOR) { task.pred = args[0].u.t; }
     if (cond != (task.pred != NULL) || !opdi_region_is_recordable(node, args, fixed, cond) ||
         !opdi_control_is_recorded(&task)) { return OPDI_CONTROL_DECLINES; }
     opdi_region_traced *const traced = opdi_region_traced_new(node, args + cond, node->nin - cond, &task);
     opd_value *const values = opdi_control_values(2 * OPD_TRANSFORM_OUTPUTS);
-    opd_value *const results = opdi_control_values(node->nout);
-    if (!traced || !values || !results) {
+    if (!traced || !values) {
         if (traced) { opdi_region_traced_free(traced); }
         return -1;
     }
@@ -143,19 +142,22 @@ OPDI_INTERNAL int opdi_region_record(const opdi_gnode *node, const opd_value *ar
     if (count < 0) { return -1; }
     for (int i = 0, at = 0; i < node->nout; i++) {
         if (region->graphs[body]->outputs[i]->tag != OPD_TAG_TENSOR) {
-            (void)opdi_region_constant(region, body, cond, i, &results[i]);
+            (void)opdi_region_constant(region, body, cond, i, &outputs[i]);
             continue;
         }
-        if (at == count) { return opdi_region_fail(node, "its graph returns another number of values than expected"); }
-        results[i] = values[at++];
+        if (at == count) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: its graph returns another number of values than expected",
+                            node->function->name);
+        }
+        outputs[i] = values[at++];
     }
-    return opdi_region_return(rets, results, node->nout);
+    return 0;
 }
 #else
-OPDI_INTERNAL int opdi_region_record(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
+OPDI_INTERNAL int opdi_region_record(const opdi_gnode *node, const opd_value *args, opd_value *outputs) {
     (void)node;
     (void)args;
-    (void)rets;
+    (void)outputs;
     return OPDI_CONTROL_DECLINES;
 }
 #endif
