@@ -118,7 +118,9 @@ typedef struct opd_compiled opd_compiled;
 /* opd_graph_compile and opd_program_compile make an opd_compiled, which belongs to the caller.  The graph or program
    still belongs to the caller.  It must live as long as the opd_compiled, must not change, and must not be run by other
    functions at the same time.  Between runs, a program's tensors may be replaced (opd_module_set), and its graph
-   (opd_program_set_graph): the next runs are compiled again.  On failure they return NULL with an error. */
+   (opd_program_set_graph).  Tensors that are replaced by tensors with the same dtypes, sizes and strides cost nothing,
+   unless they are frozen.  After other changes, the next runs are compiled again, and the old code is freed.  On
+   failure the functions return NULL with an error. */
 OPD_NEW opd_compiled *opd_graph_compile(const opd_graph *graph, const opd_compile_options *options);
 OPD_NEW opd_compiled *opd_program_compile(const opd_program *program, const opd_compile_options *options);
 /* Lets `compiler` compute the parts of the graph that it supports (see opd_graph_delegate).  Call it before the first

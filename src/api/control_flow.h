@@ -10,7 +10,11 @@
    failure they return -1 with an error, and the outputs are NULL.  Grad mode and autocast are as before the call even
    if a function changes them or fails.  Any thread may call them.
    Derivatives: Outside of a trace, the operators that run are recorded as usual, so backward, opd_jvp and all
-   transforms work, also repeatedly.
+   transforms work, also repeatedly.  As in PyTorch, the arguments that do not take part (operands of the other side of
+   a condition, tensors that no round of a loop reads) have gradients of zeros; so an output depends on all arguments
+   that require grad, and is a copy of what the function returned if the function did not read all of them.  Tensors
+   that are read through `user`, and the nodes prim::If and prim::Loop of a graph, give only the gradients of the
+   operators that ran.
    Under opd_vmap: See opd_cond and opd_while for conditions that differ between the examples.
    In opd_graph_trace: One node with blocks is recorded (prim::If, prim::Loop), which decides in each run of the graph;
    a scan or map takes any number of slices.  The functions run as usual, and each one is called once more with fake

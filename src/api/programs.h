@@ -47,7 +47,9 @@ OPD_NEW bool opd_program_writes(const opd_program *program);
    dtype, inputs of that dtype are accepted.  Writes at most `cap` outputs (tensors of the innermost scope), and returns
    the number of outputs, or -1 and sets an error.
    If the program writes into buffers, parameters or inputs, those change.  Any thread may run a program, and several
-   threads at once if nothing is written.
+   threads at once if nothing is written.  In opd_graph_trace, conditions and loops (torch.cond, while_loop, scan, map)
+   are recorded as opd_cond and the others are.  A loop that carries numbers is recorded round by round; this fails if
+   its condition is a tensor that depends on the inputs.
    opd_program_run_named: Takes the inputs in any order, by their names. */
 OPD_NEW int opd_program_run(const opd_program *program, const opd_value *inputs, int ninputs, opd_value *outputs,
                             int cap);

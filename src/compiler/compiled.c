@@ -188,20 +188,93 @@ static uint32_t opdi_compiled_changes(const opd_compiled *compiled) {
     (void)compiled;
     return 0;
 }
-/* Unloads the code of all variants, because they have the addresses of tensors that the program no longer has, or the
-   code of another graph.  They stay in the list, in which other threads may be searching.  The compiler of parts gets
-   the new graph.  Returns 0, or -1 and sets an error. */
+/* Returns a number that tells programs apart whose tensors differ in dtypes, sizes or strides, or of which other items
+   are the same tensor; 0 if memory runs out. */
+static uint64_t opdi_compiled_form(const opd_compiled *compiled) {
+    uint64_t form = 1;
+#if !defined(OPD_NO_PROGRAMS)
+    const int64_t count = compiled->program ? opd_module_count(compiled->program->module) : 0;
+    opdi_pointer_set tensors;
+    memset(&tensors, 0, sizeof tensors);
+    for (int64_t i = 0; i < count && form; i++) {
+        const opd_tensor *const tensor = opd_module_at(compiled->program->module, i);
+        const int64_t number = opdi_pointer_set_add(&tensors, (uintptr_t)tensor);
+        form = opdi_hash_bytes(form, &tensor->dtype, sizeof tensor->dtype);
+        form = opdi_hash_bytes(form, tensor->dims, 2 * (size_t)tensor->ndim * sizeof *tensor->dims);
+        form = number < 0 ? 0 : opdi_hash_bytes(form, &number, sizeof number);
+    }
+    opdi_pointer_set_free(&tensors);
+    if (!form) { opd_error_clear(); }
+#else
+    (void)compiled;
+#endif
+    return form;
+}
+/* Notes of which program the next variants are made. */
+static void opdi_compiled_note(opd_compiled *compiled) {
+#if !defined(OPD_NO_PROGRAMS)
+    if (compiled->program) { compiled->graphs = compiled->program->changes; }
+#endif
+    compiled->form = opdi_compiled_form(compiled);
+}
+/* Gives a variant the tensors that the program has now, if `fits` is true: the program has the same graph and form.
+   Otherwise, or if a frozen constant was replaced, unloads the code. */
+static void opdi_compiled_rebind(const opd_compiled *compiled, opdi_variant *variant, bool fits) {
+#if !defined(OPD_NO_PROGRAMS)
+    const opd_module *const module = compiled->program->module;
+    for (int i = 0; i < variant->nfrozen && fits && variant->places; i++) {
+        const int32_t place = variant->frozen[i] ? variant->places[variant->nconstants + i] : -1;
+        fits = place < 0 || (opd_module_at(module, place) == variant->frozen[i] &&
+                             variant->frozen[i]->storage == variant->storages[i]);
+    }
+    for (int i = 0; i < variant->nconstants && fits && variant->places; i++) {
+        if (variant->places[i] >= 0) { variant->constants[i] = opd_module_at(module, variant->places[i]); }
+    }
+    for (int i = 0; i < variant->ncalled && fits && variant->places; i++) {
+        for (int k = 0; variant->called[i] && k < variant->called[i]->nin; k++) {
+            opdi_extern_tensor *const slot = &variant->called[i]->in[k];
+            if (slot->item >= 0) { slot->held = opd_module_at(module, slot->item); }
+        }
+    }
+#else
+    (void)compiled;
+#endif
+    if (fits) { return; }
+    opdi_variant_unload(variant);
+    variant->gone = true;
+}
+/* Frees the variants that are gone, if no other run may be searching in the list. */
+static void opdi_compiled_forget(opd_compiled *compiled) {
+    opdi_variant **at = &compiled->variants;
+    if (OPDI_LOAD(&compiled->refs) > 2) { return; }
+    while (*at) {
+        opdi_variant *const variant = *at;
+        if (!variant->gone) {
+            at = &variant->next;
+            continue;
+        }
+        *at = variant->next;
+        opdi_variant_free(variant);
+    }
+}
+/* Adapts the variants to a program of which tensors or the graph were replaced.  The compiler of parts gets a new
+   graph.  Returns 0, or -1 and sets an error. */
 static int opdi_compiled_renew(opd_compiled *compiled) {
     int rc = 0;
     opdi_lock(&compiled->lock);
     const uint32_t changes = opdi_compiled_changes(compiled);
     if (compiled->changes != changes) {
-        for (opdi_variant *variant = compiled->variants; variant; variant = variant->next) {
-            opdi_variant_unload(variant);
-            variant->gone = true;
-        }
+        const uint32_t graphs = compiled->graphs;
+        const uint64_t form = compiled->form;
+        opdi_compiled_note(compiled);
         compiled->count = 0;
-        if (compiled->parted) {
+        for (opdi_variant *variant = compiled->variants; variant; variant = variant->next) {
+            if (variant->gone) { continue; }
+            opdi_compiled_rebind(compiled, variant, form && form == compiled->form && graphs == compiled->graphs);
+            compiled->count += !variant->gone;
+        }
+        opdi_compiled_forget(compiled);
+        if (compiled->parted && graphs != compiled->graphs) {
             opd_graph_free(compiled->parted);
             compiled->parted = NULL;
             rc = opdi_compiled_part(compiled, compiled->parter);
@@ -249,6 +322,7 @@ opd_compiled *opd_program_compile(const opd_program *program, const opd_compile_
     if (compiled) {
         compiled->program = program;
         compiled->changes = opdi_compiled_changes(compiled);
+        opdi_compiled_note(compiled);
     }
     return compiled;
 #endif

@@ -205,6 +205,7 @@ typedef struct opdi_extern_tensor {
     int64_t strides[OPD_MAX_DIMS];                /* of the elements in the buffer */
     bool laid;                                    /* true: the strides are not those of a contiguous tensor */
     const opd_tensor *held;                       /* if `place` is OPDI_EXTERN_HELD */
+    int32_t item;                                 /* the number of `held` in the module of the program, or -1 */
     int64_t begin;                                /* the byte of `held` at which the argument begins */
     int32_t held_ndim;                            /* what `held` was when it was recorded: its number of dims, its */
     int64_t held_dims[2 * OPD_MAX_DIMS];          /* sizes and strides.  Its dtype is `dtype`. */
@@ -573,6 +574,8 @@ typedef struct opdi_variant {
     opd_value *numbers;                           /* the results that are not tensors */
     opdi_unit_view *views;                        /* the results that are views */
     opd_tensor **constants, **frozen;
+    int32_t *places;                              /* of a program: for each constant, and then for each frozen constant,
+                                                     the number of its tensor in the module, or -1 */
     opdi_unit_port *kept;                         /* the properties of the frozen constants */
     opdi_storage **storages;                      /* the storages of the frozen constants; references, so that no other
                                                      storage gets their addresses */
@@ -623,8 +626,10 @@ struct opd_compiled {
     int nready;
     int kinds, count;                             /* kinds: the most variants that are made; count: the number of
                                                      variants */
-    uint32_t changes;                             /* what opdi_compiled_changes returned when the first of the variants
-                                                     that are not gone was made */
+    uint32_t changes;                             /* what opdi_compiled_changes returned when the variants that are not
+                                                     gone got the addresses of their constants */
+    uint32_t graphs;                              /* program->changes at that time */
+    uint64_t form;                                /* opdi_compiled_form at that time */
     int ninputs, *dims;                           /* dims: the arrays `open` and `open_2` of the options, one after the
                                                      other */
     opdi_open_sizes open;                         /* the open sizes that the code is to have */

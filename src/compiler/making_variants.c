@@ -107,6 +107,37 @@ static int opdi_variant_keep(opdi_variant *variant, const opdi_unit *unit) {
     variant->model.context = variant;
     return variant->called ? opdi_variant_kernels(variant, recording) : -1;
 }
+/* Returns the number of `tensor` in the module of the program, or -1 if it is not in a module. */
+static int32_t opdi_compiled_item(const opd_compiled *compiled, const opd_tensor *tensor) {
+#if !defined(OPD_NO_PROGRAMS)
+    const int64_t count = compiled->program ? opd_module_count(compiled->program->module) : 0;
+    for (int32_t i = 0; i < count && tensor; i++) {
+        if (opd_module_at(compiled->program->module, i) == tensor) { return i; }
+    }
+#else
+    (void)compiled;
+    (void)tensor;
+#endif
+    return -1;
+}
+/* Notes which tensors of the module the constants of a variant are.  Returns 0, or -1 and sets an error. */
+static int opdi_variant_places(opdi_variant *variant, const opd_compiled *compiled) {
+    const int count = variant->nconstants + variant->nfrozen;
+    variant->places = (int32_t *)opdi_variant_alloc(variant, count, sizeof *variant->places);
+    if (!variant->places) { return -1; }
+    for (int i = 0; i < count; i++) {
+        const int at = i - variant->nconstants;
+        variant->places[i] = opdi_compiled_item(compiled, at < 0 ? variant->constants[i] : variant->frozen[at]);
+    }
+    for (int i = 0; i < variant->ncalled; i++) {
+        opdi_extern_call *const called = variant->called[i];
+        for (int k = 0; called && k < called->nin; k++) {
+            opdi_extern_tensor *const slot = &called->in[k];
+            slot->item = slot->place == OPDI_EXTERN_HELD ? opdi_compiled_item(compiled, slot->held) : -1;
+        }
+    }
+    return 0;
+}
 #if defined(OPDI_COMPILES)
 /* Compiles C texts with these flags, and writes the path of the result to `path`.  Returns 0, or -1 and sets an error;
    sets *wrong to whether the compiler gives wrong numbers with these flags. */
@@ -371,7 +402,8 @@ static int opdi_compiled_text_open(const opd_compiled *compiled, opdi_open *open
 static int opdi_variant_made(opdi_variant *variant, opd_compiled *compiled, opdi_unit *unit,
                              const opdi_string *text) {
     unit->nresults = opdi_compiled_nresults(compiled);
-    return opdi_variant_keep(variant, unit) || opdi_variant_load(variant, compiled, text) ? -1 : 0;
+    return opdi_variant_keep(variant, unit) || opdi_variant_places(variant, compiled) ||
+        opdi_variant_load(variant, compiled, text) ? -1 : 0;
 }
 /* Makes the code of a variant with open sizes: records, writes, compiles and loads it.  Returns 0, or -1 and sets an
    error. */

@@ -423,28 +423,31 @@ OPDI_INTERNAL bool opdi_control_is_recorded(const opdi_control_task *task) {
     const opdi_gvalue *const value = opdi_traced_value(opdi_tracer_of(thread), task->pred);
     return value && opdi_gvalue_follows(value);
 }
-/* Runs a task as a node of the trace.  Writes its outputs, which belong to the innermost scope.  Returns their number,
-   or -1 and sets an error. */
+/* Runs a task as a node of the trace, and takes over the user pointer of its functions if there is task->destroy.
+   Writes its outputs, which belong to the innermost scope.  Returns their number, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_control_record(const opdi_control_task *task, opd_value *outputs) {
     const opdi_thread *const thread = opdi_self();
     opd_value *const operands = opdi_control_values(task->nargs + 1);
     opd_value *const results = opdi_control_values(2 * OPD_TRANSFORM_OUTPUTS);
     opdi_recorded from;
-    if (!operands || !results) { return -1; }
     memset(&from, 0, sizeof from);
     from.kind = task->pred ? OPDI_RECORDED_COND : task->functions.fns[1] ? OPDI_RECORDED_WHILE : OPDI_RECORDED_SCAN;
     from.who = task->flow.who;
     from.names[0] = task->flow.names[0];
     from.names[1] = task->flow.names[1];
     from.functions = task->functions;
+    from.destroy = task->destroy;
     from.ncarried = task->ncarried;
     from.nsliced = task->nsliced;
     from.nothers = task->nothers;
     from.reverse = task->reverse;
     from.autocast = thread->state.autocast;
     from.allow = thread->state.allow & OPD_BIT_OF(OPD_F_AUTOCAST);
-    opdi_recorded *const recorded = opdi_recorded_copy(&from, NULL, 0);
-    if (!recorded) { return -1; }
+    opdi_recorded *const recorded = operands && results ? opdi_recorded_copy(&from, NULL, 0) : NULL;
+    if (!recorded) {
+        if (task->destroy) { task->destroy(task->functions.user); }
+        return -1;
+    }
     if (task->pred) { operands[0] = opd_value_tensor(task->pred); }
     for (int i = 0; i < task->nargs; i++) { operands[i + (task->pred != NULL)] = task->args[i]; }
     int count = opdi_recorded_apply(recorded, operands, results);

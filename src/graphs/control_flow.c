@@ -109,6 +109,98 @@ static int opdi_control_compile(const opdi_control_job *job) {
     return job->flow->closed && lower ? lower(job) : OPDI_CONTROL_DECLINES;
 }
 
+//== gradients of operands that are not read ===========================================================================
+
+/* The operands of a condition or loop that may have no path to an output in the autograd graph. */
+typedef struct opdi_control_ties {
+    uint64_t since;                               /* the number of the first node that the functions may have made */
+    int count;
+    opd_tensor *tensors[OPD_MAX_ARGS];            /* operands that require grad */
+    opd_edge edges[OPD_MAX_ARGS];                 /* the edges that point to them */
+    bool reached[OPD_MAX_ARGS];                   /* true if the output in question has a path to the operand */
+} opdi_control_ties;
+
+/* Returns the edge to the history of a tensor, or of the tensor in its vmap wrappers; without a node if it has none. */
+static opd_edge opdi_control_edge(opd_tensor *tensor) {
+    while ((tensor->flags & OPDI_BATCHED) && !opdi_requires_grad(tensor)) { tensor = opdi_batched_of(tensor)->value; }
+    return opdi_edge_of(tensor);
+}
+static void opdi_control_ties_find(opdi_control_ties *ties, uint64_t since, const opd_value *args, int nargs) {
+    ties->since = since;
+    ties->count = 0;
+    for (int i = 0; i < nargs && ties->count < OPD_MAX_ARGS; i++) {
+        const int k = ties->count;
+        if (args[i].tag != OPD_TAG_TENSOR || !opdi_tracked(args[i].u.t)) { continue; }
+        ties->tensors[k] = args[i].u.t;
+        ties->edges[k] = opdi_control_edge(args[i].u.t);
+        ties->count += ties->edges[k].node != NULL;
+    }
+}
+/* Notes that an edge was found.  Adds its node to the nodes to visit, if the functions may have made it.  Returns 0, or
+   -1 if memory runs out. */
+static int opdi_control_ties_visit(opdi_control_ties *ties, opdi_pointer_set *nodes, opd_edge edge) {
+    if (!edge.node) { return 0; }
+    for (int k = 0; k < ties->count; k++) {
+        if (ties->edges[k].node == edge.node && ties->edges[k].nr == edge.nr) { ties->reached[k] = true; }
+    }
+    if (!opdi_plain_node(edge.node) || opdi_node_sequence(edge.node) < ties->since) { return 0; }
+    return opdi_pointer_set_add(nodes, opdi_vertex(edge.node)) < 0 ? -1 : 0;
+}
+/* Finds out which operands an output has a path to.  Returns 0, or -1 if memory runs out. */
+static int opdi_control_ties_reach(opdi_control_ties *ties, opd_tensor *output) {
+    opdi_pointer_set nodes;
+    memset(&nodes, 0, sizeof nodes);
+    memset(ties->reached, 0, sizeof ties->reached);
+    int rc = opdi_control_ties_visit(ties, &nodes, opdi_control_edge(output));
+    for (int64_t at = 0; at < nodes.count && rc == 0; at++) {
+        const opd_node *const node = opdi_edge_node(nodes.at[at]);
+        for (int i = 0; i < node->nedges && rc == 0; i++) {
+            rc = opdi_control_ties_visit(ties, &nodes, opd_node_edge(node, i));
+        }
+    }
+    opdi_pointer_set_free(&nodes);
+    return rc;
+}
+/* Returns a zero that depends on those operands to which the output has no path: the sum of none of their elements.  It
+   has the dtype of the real part of the output, and its device.  Returns NULL if there is no such operand, or on
+   failure. */
+static opd_tensor *opdi_control_ties_zero(const opdi_control_ties *ties, const opd_tensor *output) {
+    const opd_scalar_type dtype = opdi_is_complex(output) ? (opd_scalar_type)opdi_real_dtype(output->dtype)
+        : (opd_scalar_type)output->dtype;
+    opd_tensor *zero = NULL;
+    for (int k = 0; k < ties->count && opd_ok(); k++) {
+        opd_tensor *t = ties->tensors[k];
+        if (ties->reached[k]) { continue; }
+        if (opdi_is_complex(t)) { t = opd_real(t); }
+        t = opd_narrow(t && !t->ndim ? opd_unsqueeze(t, 0) : t, 0, 0, 0);
+        t = opd_to_device(opd_sum(t), opd_tensor_device(output), dtype);
+        zero = zero ? opd_add(zero, t) : t;
+    }
+    return zero;
+}
+/* Gives the operands that an output does not depend on a gradient of zeros, as PyTorch does: subtracts a zero that
+   depends on them.  `since` is the number of the first node that the functions may have made.  Returns `count`, the
+   number of outputs, or -1 and sets an error. */
+OPDI_INTERNAL int opdi_control_tie(uint64_t since, const opd_value *args, int nargs, opd_value *outputs, int count) {
+    opdi_control_ties *ties = NULL;
+    bool tracked = false;
+    for (int i = 0; i < nargs && count > 0 && opd_grad_mode_enabled(); i++) {
+        tracked = tracked || (args[i].tag == OPD_TAG_TENSOR && opdi_tracked(args[i].u.t));
+    }
+    if (!tracked) { return count; }
+    if (!(ties = (opdi_control_ties *)opdi_scope_alloc(sizeof *ties))) { return -1; }
+    opdi_control_ties_find(ties, since, args, nargs);
+    for (int i = 0; i < count; i++) {
+        opd_tensor *const output = outputs[i].tag == OPD_TAG_TENSOR ? outputs[i].u.t : NULL;
+        if (!output || !opdi_differentiable(output) || opd_dtype_size((opd_scalar_type)output->dtype) < 2) { continue; }
+        if (opdi_control_ties_reach(ties, output)) { return -1; }
+        opd_tensor *const zero = opdi_control_ties_zero(ties, output);
+        if (zero) { outputs[i].u.t = opd_sub(output, zero); }
+        if (!opd_ok()) { return -1; }
+    }
+    return count;
+}
+
 //== conditions ========================================================================================================
 
 /* Calls both functions of a condition, and checks that they return values of the same sizes and dtypes.  If the
@@ -144,10 +236,12 @@ static int opdi_control_both(const opdi_control *flow, opd_tensor *holds, const 
    sets an error. */
 OPDI_INTERNAL int opdi_control_cond(const opdi_control *flow, const opd_value *pred, const opd_value *args, int nargs,
                                  opd_value *outputs, int cap) {
+    const uint64_t since = opdi_self()->sequence;
     if (opdi_control_one_element(flow, "pred", pred)) { return -1; }
     if (!opdi_control_unknown(pred)) {
         const int holds = opdi_control_holds(pred);
-        return holds < 0 ? -1 : flow->call(flow, !holds, args, nargs, outputs, cap);
+        const int given = holds < 0 ? -1 : flow->call(flow, !holds, args, nargs, outputs, cap);
+        return opdi_control_tie(since, args, nargs, outputs, OPDI_MIN(given, cap)) < 0 ? -1 : given;
     }
     const opdi_control_job job = {flow, OPDI_RECORDED_COND, pred, args, nargs, 0, 0, false, 0, outputs};
     const int lowered = opdi_control_compile(&job);
@@ -155,7 +249,7 @@ OPDI_INTERNAL int opdi_control_cond(const opdi_control *flow, const opd_value *p
     const bool sides = opdi_generator_sides_set(pred->u.t->backend == OPD_LAZY || opdi_generator_has_sides());
     const int count = opdi_control_both(flow, pred->u.t, args, nargs, outputs, cap);
     (void)opdi_generator_sides_set(sides);
-    return count;
+    return opdi_control_tie(since, args, nargs, outputs, OPDI_MIN(count, cap)) < 0 ? -1 : count;
 }
 
 //== loops =============================================================================================================
@@ -222,6 +316,7 @@ static int opdi_control_round(const opdi_control *flow, opd_value *now, int narg
 OPDI_INTERNAL int opdi_control_while(const opdi_control *flow, const opd_value *args, int nargs, int count,
                                   opd_value *outputs) {
     opdi_control_held held = {opdi_control_values(nargs), 0, NULL, 0};
+    const uint64_t since = opdi_self()->sequence;
     opdi_visit_frame visit;
     const opdi_control_job job = {flow, OPDI_RECORDED_WHILE, NULL, args, nargs, count, 0, false, 0, outputs};
     int again = opdi_control_compile(&job);
@@ -240,7 +335,7 @@ OPDI_INTERNAL int opdi_control_while(const opdi_control *flow, const opd_value *
     opdi_visit_end(&visit);
     const int rc = again < 0 ? -1 : opdi_control_give(&held, outputs);
     opdi_control_let_go(&held);
-    return rc;
+    return rc || opdi_control_tie(since, args, nargs, outputs, count) < 0 ? -1 : 0;
 }
 
 /* Makes room for the results of a scan, which are to be stacked: `stacked` in each of `length` calls.  Returns 0, or -1
@@ -323,6 +418,7 @@ static int opdi_control_length(opdi_control_slices *scan) {
 OPDI_INTERNAL int opdi_control_rounds(const opdi_control *flow, const opd_value *args, int nargs, int carried,
                                       int sliced, bool reverse, int64_t length, opd_value *outputs) {
     opdi_control_slices scan = {flow, args, nargs, carried, sliced, 0, length, 0};
+    const uint64_t since = opdi_self()->sequence;
     opdi_control_held held = {opdi_control_values(nargs), 0, NULL, 0};
     opdi_visit_frame visit;
     const opdi_control_job job = {flow, OPDI_RECORDED_SCAN, NULL, args, nargs, carried, sliced, reverse, length,
@@ -344,7 +440,7 @@ OPDI_INTERNAL int opdi_control_rounds(const opdi_control *flow, const opd_value 
         outputs[carried + i] = opd_value_tensor(opd_stack(opd_tensors_of(held.made + i * scan.length, scan.length), 0));
     }
     opdi_control_let_go(&held);
-    return opd_ok() ? carried + scan.stacked : -1;
+    return opd_ok() ? opdi_control_tie(since, args, nargs, outputs, carried + scan.stacked) : -1;
 }
 
 /* The same for slices whose size along dim 0 is not known yet. */

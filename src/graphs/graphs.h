@@ -683,6 +683,7 @@ typedef struct opdi_control_functions { opd_transform_fn fns[2]; void *user; } o
 typedef struct opdi_control_task {
     opdi_control flow;
     opdi_control_functions functions;
+    opd_destroy destroy;                          /* gets functions.user when a recording no longer needs it; NULL */
     opd_tensor *pred;                             /* of opd_cond; else NULL */
     opd_value *args;
     int ncarried, nsliced, nothers, nargs;
@@ -722,6 +723,7 @@ typedef struct opdi_recorded {
     opdi_recorded_kind kind;
     const char *who, *names[2];
     opdi_control_functions functions;
+    opd_destroy destroy;                          /* gets functions.user when this struct is freed; NULL: none */
     struct opdi_recorded *of;                     /* the functions are derived from its functions, and `user` is this
                                                      struct; NULL: the functions are the program's */
     int ncarried, nsliced, nothers;

@@ -17,6 +17,7 @@
 OPDI_INTERNAL void opdi_recorded_release(opdi_recorded *recorded) {
     while (recorded && opdi_ref_down(&recorded->refs) == 0) {
         opdi_recorded *const of = recorded->of;
+        if (recorded->destroy) { recorded->destroy(recorded->functions.user); }
         opdi_free(recorded, recorded->bytes);
         recorded = of;
     }
@@ -37,6 +38,7 @@ OPDI_INTERNAL opdi_recorded *opdi_recorded_copy(const opdi_recorded *from, opdi_
     if (of) {
         opdi_ref_up(&of->refs);
         recorded->functions.user = recorded;
+        recorded->destroy = NULL;
     }
     return recorded;
 }

@@ -66,53 +66,31 @@ static opdi_control opdi_region_flow(const opdi_gnode *node) {
 #endif
     return flow;
 }
-/* A condition, with the number of the graphs that were called, and of the last of them. */
-typedef struct opdi_region_sides { opdi_control flow; int calls, last; } opdi_region_sides;
-static int opdi_region_cond_call(const opdi_control *flow, int which, const opd_value *args, int nargs,
-                                 opd_value *outputs, int cap) {
-    opdi_region_sides *const sides = (opdi_region_sides *)(uintptr_t)flow;
-    sides->calls++;
-    sides->last = which;
-    return opdi_region_flow_call(flow, which, args, nargs, outputs, cap);
-}
-/* Lets the results of a graph depend on the operands that it does not read, which then have a gradient of zeros, as in
-   PyTorch: subtracts the sum of no elements.  Returns 0, or -1 and sets an error. */
-static int opdi_region_tie(const opd_graph *graph, const opd_value *args, int nargs, opd_value *outputs, int count) {
-    const int64_t flat = -1;
-    opd_tensor *none = NULL;
-    if (!opd_grad_mode_enabled() || !graph->counted) { return 0; }
-    for (int i = 0; i < graph->ninputs && i < nargs; i++) {
-        opd_tensor *t = args[i].tag == OPD_TAG_TENSOR ? args[i].u.t : NULL;
-        if (!t || graph->inputs[i]->uses > 0 || !opd_tensor_requires_grad(t)) { continue; }
-        t = opd_narrow(opd_reshape(opdi_is_complex(t) ? opd_real(t) : t, opd_ints_of(&flat, 1)), 0, 0, 0);
-        if (!(t = opd_sum(t)) || (none && !(t = opd_add(none, t)))) { return -1; }
-        none = t;
-    }
-    for (int i = 0; i < count && none; i++) {
-        opd_tensor *const out = outputs[i].tag == OPD_TAG_TENSOR ? outputs[i].u.t : NULL;
-        if (!out || !(opdi_is_complex(out) || opd_dtype_is_floating(opd_dtype(out)))) { continue; }
-        opd_tensor *const zero = opdi_is_complex(out) ? none
-            : opd_to_device(none, opd_tensor_device(out), opd_dtype(out));
-        if (!zero || !(outputs[i].u.t = opd_sub(out, zero))) { return -1; }
-    }
-    return 0;
+OPDI_INTERNAL int opdi_region_record(const opdi_gnode *node, const opd_value *args, opd_value *outputs);
+/* Records a condition or loop as a node of the trace, if this thread records.  Returns 0; -1 and sets an error; or
+   OPDI_CONTROL_DECLINES if it must run as outside of a trace. */
+static int opdi_region_recorded(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
+    if (OPDI_LIKELY(!opdi_self()->innermost.tracer)) { return OPDI_CONTROL_DECLINES; }
+    opd_value *const outputs = opdi_control_values(node->nout);
+    const int rc = outputs ? opdi_region_record(node, args, outputs) : -1;
+    return rc ? rc : opdi_region_return(rets, outputs, node->nout);
 }
 /* Runs cond(predicate, true graph, false graph, operands); the predicate is args[0].  Returns 0, or -1 and sets an
    error. */
 static int opdi_region_cond(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
-    const opdi_program_region *const region = (const opdi_program_region *)node->user;
-    opdi_region_sides sides = {opdi_region_flow(node), 0, 0};
+    const int recorded = opdi_region_recorded(node, args, rets);
+    if (recorded != OPDI_CONTROL_DECLINES) { return recorded; }
+    const opdi_control flow = opdi_region_flow(node);
     opd_value *const outputs = opdi_control_values(node->nout);
-    sides.flow.call = opdi_region_cond_call;
-    int count = !outputs ? -1
-        : opdi_control_cond(&sides.flow, &args[0], args + 1, node->nin - 1, outputs, node->nout);
-    if (count >= 0 && sides.calls == 1 &&
-        opdi_region_tie(region->graphs[sides.last], args + 1, node->nin - 1, outputs, count)) { count = -1; }
+    const int count = !outputs ? -1
+        : opdi_control_cond(&flow, &args[0], args + 1, node->nin - 1, outputs, node->nout);
     return opdi_region_give(node, rets, outputs, count);
 }
 /* Runs while_loop(condition, body, carried, more).  The body returns the new carried values.  Returns 0, or -1 and sets
    an error. */
 static int opdi_region_while(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
+    const int recorded = opdi_region_recorded(node, args, rets);
+    if (recorded != OPDI_CONTROL_DECLINES) { return recorded; }
     const opdi_control flow = opdi_region_flow(node);
     const int count = ((const opdi_program_region *)node->user)->nfirst;
     opd_value *const outputs = opdi_control_values(count);
@@ -127,6 +105,8 @@ static int opdi_region_while(const opdi_gnode *node, const opd_value *args, opd_
    call.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_region_scan(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const opdi_program_region *region = (const opdi_program_region *)node->user;
+    const int recorded = opdi_region_recorded(node, args, rets);
+    if (recorded != OPDI_CONTROL_DECLINES) { return recorded; }
     const opdi_control flow = opdi_region_flow(node);
     opd_value *const outputs = opdi_control_values(node->nout);
     const int count = outputs
@@ -137,6 +117,7 @@ OPDI_INTERNAL int opdi_region_scan(const opdi_gnode *node, const opd_value *args
    after another.  Returns 0, or -1 and sets an error. */
 static int opdi_region_associative(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const int count = ((const opdi_program_region *)node->user)->nfirst, more = node->nin - count;
+    const uint64_t since = opdi_self()->sequence;
     opd_value *const now = opdi_control_values(2 * count + more), *const outputs = opdi_control_values(count);
     const int64_t length = count && args[0].tag == OPD_TAG_TENSOR && opd_ndim(args[0].u.t) ? opd_size(args[0].u.t, 0)
         : -1;
@@ -166,6 +147,7 @@ static int opdi_region_associative(const opdi_gnode *node, const opd_value *args
     for (int i = 0; i < count; i++) {
         outputs[i] = opd_value_tensor(opd_stack(opd_tensors_of(made + i * length, length), 0));
     }
+    if (opd_ok() && opdi_control_tie(since, args, node->nin, outputs, count) < 0) { return -1; }
     return opd_ok() ? opdi_region_return(rets, outputs, count) : -1;
 }
 /* Calls the graph of a node.  If the node is a wrap_with_... node, sets its mode (grad mode or autocast) during the

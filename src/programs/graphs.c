@@ -402,6 +402,7 @@ OPDI_INTERNAL int opdi_program_region_node(opdi_program_reader *reader, opdi_pro
     int32_t count = 0;
     if (!region) { return -1; }
     memset(region, 0, sizeof *region);
+    region->program = reader->program;
     for (int64_t i = opd_json_first(json, inputs); i >= 0; i = opd_json_next(json, i)) {
         capacity += 1 + opdi_program_union_count(json, opd_json_get(json, i, "arg"));
     }
@@ -415,8 +416,7 @@ OPDI_INTERNAL int opdi_program_region_node(opdi_program_reader *reader, opdi_pro
             }
             region->graphs[graphs] = opdi_program_inner(reader, opd_json_get(json, graph, "graph"),
                                                         &region->wants_device[graphs]);
-            if (!region->graphs[graphs]) { return -1; }
-            opdi_graph_count_uses(region->graphs[graphs++]);             /* for opdi_region_tie */
+            if (!region->graphs[graphs++]) { return -1; }
             continue;
         }
         if (modes < kind->modes) {

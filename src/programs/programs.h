@@ -113,6 +113,7 @@ typedef struct opdi_program_sizes {
 
 #if !defined(OPD_NO_PROGRAMS)
 typedef struct opdi_program_region {
+    opd_program *program;        /* the program that owns the graphs */
     opd_graph *graphs[2];
     bool wants_device[2];
     int nfirst;                  /* in a loop: the number of carried arguments; in associative_scan: the number of

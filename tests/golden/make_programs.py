@@ -166,6 +166,24 @@ class Until(nn.Module):
                           (torch.zeros((), dtype=torch.int64), x))
 
 
+class Flow(nn.Module):
+    """Has a condition in a loop over slices, a loop until a condition, a map, and a condition whose sides read different
+    operands."""
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.rand(3))
+
+    def forward(self, xs, c, y):
+        def step(c, x):
+            n = torch.cond(x.sum() > 0, lambda c, x: torch.tanh(c * self.w + x), lambda c, x: c - x * x, (c, x))
+            return n, n * x
+        c, ys = scan(step, c, xs)
+        n, c = while_loop(lambda n, a: (n < 1) | (a.abs().sum() < 8), lambda n, a: (n + 1, a * 1.5 + self.w),
+                          (torch.zeros((), dtype=torch.int64), c))       # at least one round: see make_flow
+        z = over_slices(lambda row, c: row * c, xs + ys, c)
+        return torch.cond(z.sum() > 0, lambda c, y: c * 2, lambda c, y: y.sin(), (c, y)), z.sum(0), n
+
+
 class Associative(nn.Module):
     """Has two scans: one is exported with torch.vmap, the other as one node."""
     def forward(self, x):
@@ -453,6 +471,25 @@ class Joint(nn.Module):
         return {'error': ((y - target) ** 2).mean(), 'y': y.detach()}
 
 
+def make_flow():
+    """Writes the program `flow`, and the arrays of four runs: RUN.in0, ..., RUN.out0, ..., and RUN.grad0, ..., the
+    gradients of the sum of the first two outputs with respect to the inputs and the parameter.  (torch 2.15 computes
+    wrong gradients of a while_loop without rounds.)"""
+    torch.manual_seed(0)
+    model, arrays = Flow(), {}
+    torch.export.save(export(model, (torch.randn(4, 3), torch.randn(3), torch.randn(3)), strict=True),
+                      os.path.join(HERE, 'flow.pt2'))
+    for run, scale in enumerate((0.3, 1, 1, 2)):
+        args = [torch.randn(4, 3), torch.randn(3), scale * torch.randn(3)]
+        args = [(scale * arg).requires_grad_() for arg in args]
+        outputs = model(*args)
+        gradients = torch.autograd.grad(outputs[0].sum() + outputs[1].sum(), args + [model.w])
+        for name, values in (('in', args), ('out', outputs), ('grad', gradients)):
+            for i, value in enumerate(values):
+                put(arrays, f'{run}.{name}{i}', value)
+    np.savez(os.path.join(HERE, 'flow.npz'), **arrays)
+
+
 def make_joint():
     """Makes a joint graph: a program that also computes the gradients of its parameters.  (PyTorch 2.15 cannot save one
     with the gradient of an input.)"""
@@ -487,6 +524,7 @@ def main():
     make('branch_on_size', BranchOnSize(), (torch.randn(6, 2),), sizes={'x': {0: Dim('n', max=20)}}, run=(torch.randn(3, 2),))
     make('loop', Loop(), (torch.randn(3),))
     make('until', Until(), (torch.rand(4),))
+    make_flow()
     make('associative', Associative(), (torch.randn(5, 3),), core=True)
     make('hints', Hints(), (torch.randn(3, 4),))
     make('writers', Writers(), (torch.randn(3, 4), torch.randn(4)), core=True)

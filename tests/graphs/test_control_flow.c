@@ -311,4 +311,109 @@ TEST(results_are_on_their_own) {
     CHECK_INT(opd_scope_stats().handles > 0, 1);
 }
 
+//-- arguments that are not read --------------------------------------------------------------------------------------
+
+BODY(first_two) { UNUSED(); out[0] = opd_mul(in[0], in[1]); out[1] = opd_exp(in[1]); out[2] = opd_gt(in[0], in[1]); DONE(3); }
+BODY(last_one) { UNUSED(); out[0] = opd_sin(in[2]); out[1] = opd_ones_like(in[2]); out[2] = opd_lt(in[0], in[1]); DONE(3); }
+BODY(complex_first) { UNUSED(); out[0] = opd_exp(in[0]); DONE(1); }
+BODY(counts_up) { UNUSED(); out[0] = opd_mul(in[0], in[0]); DONE(1); }
+BODY(only_slice) { UNUSED(); out[0] = in[0]; out[1] = opd_sin(in[1]); DONE(2); }
+BODY(only_more) { UNUSED(); out[0] = opd_exp(in[1]); DONE(1); }
+static void all_zeros(opd_tensor *gradient, const opd_tensor *like) {
+    CHECK_OR_RETURN(gradient != NULL);
+    CHECK(opd_is_same_size(gradient, (opd_tensor *)(uintptr_t)like) && opd_dtype(gradient) == opd_dtype(like));
+    CHECK(opd_item_f64(opd_sum(opd_abs(gradient))) == 0);
+}
+/* Each output of a condition gives a gradient to all operands, as in PyTorch: zeros to those that it does not read. */
+TEST(operands_that_are_not_read_have_gradients_of_zeros) {
+    for (int side = 0; side < 2; side++) {
+        for (int k = 0; k < 2; k++) {
+            OPD_SCOPED;
+            opd_tensor *const x = opd_tensor_set_requires_grad(opd_reshape(numbers(xs_values, 4), OPD_INTS(2, 2)), true);
+            opd_tensor *const pred = opd_full(opd_ints_of(NULL, 0), OPD_V(side == 0), OPD_BOOL);
+            opd_tensor *in[3], *out[3], *made[3], *sum;
+            opd_tensor *const both = opd_stack(OPD_TENSORS(x, opd_mul_Scalar(x, OPD_V(2))), 0);
+            const opd_tensors parts = opd_unbind(both);               /* results of one node */
+            in[0] = parts.data[0];
+            in[1] = parts.data[1];
+            in[2] = opd_tensor_set_requires_grad(opd_detach(opd_t(opd_cos(x))), true);   /* not contiguous */
+            CHECK_INT(opd_cond(pred, first_two, last_one, NULL, in, 3, out, 3), 3);
+            CHECK(!opd_tensor_requires_grad(out[2]) && opd_dtype(out[2]) == OPD_BOOL);
+            CHECK(opd_equal(opd_detach(out[k]), opd_detach(k ? side ? opd_ones_like(x) : opd_exp(in[1])
+                                                           : side ? opd_sin(in[2]) : opd_mul(in[0], in[1]))));
+            sum = opd_sum(out[k]);
+            CHECK_INT(opd_autograd_grad(&sum, 1, in, 3, NULL, made), 0);
+            CHECK_OK();
+            if (side == 0 && k == 0) { CHECK(opd_equal(made[0], opd_detach(in[1])) && opd_equal(made[1], opd_detach(in[0]))); }
+            else { all_zeros(made[0], in[0]); }
+            if (side == 0 && k == 1) { CHECK(opd_allclose(made[1], opd_detach(opd_exp(in[1])))); }
+            if (side == 1) { all_zeros(made[1], in[1]); }
+            if (side == 1 && k == 0) { CHECK(opd_allclose(made[2], opd_detach(opd_cos(in[2])))); }
+            else { all_zeros(made[2], in[2]); }
+        }
+    }
+    CHECK_OK();
+}
+TEST(arguments_that_loops_do_not_read_have_gradients_of_zeros) {
+    OPD_SCOPED;
+    opd_tensor *in[3], *out[2], *made[3], *sum;
+    in[0] = opd_tensor_set_requires_grad(number(3), true);
+    in[1] = opd_tensor_set_requires_grad(numbers(xs_values, 4), true);
+    in[2] = opd_tensor_set_requires_grad(numbers(xs_values, 2), true);
+    for (int i = 0; i < 2; i++) {                 /* with rounds, and without one */
+        opd_tensor *carried = i ? opd_mul_Scalar(in[0], OPD_V(100)) : in[0];
+        CHECK_INT(opd_while(below_100, counts_up, NULL, &carried, 1, in + 1, 2, out, 2), 1);
+        sum = opd_sum(out[0]);
+        CHECK_INT(opd_autograd_grad(&sum, 1, in, 3, NULL, made), 0);
+        CHECK_NEAR(opd_item_f64(made[0]), i ? 100 : 8 * pow(3, 7), 1e-9);
+        all_zeros(made[1], in[1]);
+        all_zeros(made[2], in[2]);
+    }
+    CHECK_INT(opd_scan(only_slice, NULL, in, 1, in + 1, 1, in + 2, 1, NULL, out, 2), 2);
+    sum = opd_sum(out[1]);
+    CHECK_INT(opd_autograd_grad(&sum, 1, in, 3, NULL, made), 0);
+    all_zeros(made[0], in[0]);
+    CHECK(opd_allclose(made[1], opd_detach(opd_cos(in[1]))));
+    all_zeros(made[2], in[2]);
+    CHECK_INT(opd_map(only_more, NULL, in + 1, 1, in + 2, 1, out, 1), 1);
+    sum = opd_sum(out[0]);
+    CHECK_INT(opd_autograd_grad(&sum, 1, in + 1, 2, NULL, made), 0);
+    all_zeros(made[0], in[1]);
+    CHECK(opd_allclose(made[1], opd_detach(opd_mul_Scalar(opd_exp(in[2]), OPD_V(4)))));
+    CHECK_OK();
+}
+/* The zeros change neither dtypes nor, without gradients, which tensor is returned; and they pass through transforms. */
+BODY(chooses_of_three) {
+    UNUSED();
+    if (opd_cond(opd_gt_Scalar(opd_sum(in[0]), OPD_V(0)), first_two, last_one, NULL, in, 3, out, 3) != 3) { return -1; }
+    out[0] = opd_sum(opd_mul(out[0], out[0]));
+    DONE(1);
+}
+BODY(slopes_of_three) {
+    UNUSED();
+    const opd_transform_options options = by_three();
+    return opd_grad(chooses_of_three, NULL, in, 3, &options, out, 3);
+}
+TEST(zeros_for_operands_keep_dtypes_and_pass_through_transforms) {
+    OPD_SCOPED;
+    opd_tensor *const yes = opd_ones(opd_ints_of(NULL, 0), OPD_BOOL);
+    opd_tensor *in[3], *out[3], *each[3], *x = number(0.5);
+    in[0] = opd_tensor_set_requires_grad(opd_to_dtype(number(0.5), OPD_COMPLEX64), true);
+    in[1] = opd_tensor_set_requires_grad(number(2), true);
+    CHECK_INT(opd_cond(yes, complex_first, complex_first, NULL, in, 2, out, 1), 1);
+    CHECK_INT(opd_dtype(out[0]), OPD_COMPLEX64);
+    CHECK_INT(opd_cond(yes, same, same, NULL, &x, 1, out, 1), 1);
+    CHECK(out[0] == x);
+    for (int i = 0; i < 3; i++) { in[i] = opd_mul_Scalar(opd_reshape(numbers(xs_values, 4), OPD_INTS(4, 1)), OPD_V(i + 1)); }
+    CHECK_INT(opd_vmap(slopes_of_three, NULL, in, 3, NULL, out, 3), 3);
+    CHECK_OK();
+    for (int64_t row = 0; row < 4 && opd_ok(); row++) {
+        opd_tensor *one[3];
+        for (int i = 0; i < 3; i++) { one[i] = opd_select(in[i], 0, row); }
+        CHECK_INT(slopes_of_three(NULL, one, 3, each), 3);
+        for (int i = 0; i < 3; i++) { CHECK(opd_allclose(opd_select(out[i], 0, row), each[i])); }
+    }
+    CHECK_OK();
+}
+
 CHECK_MAIN()

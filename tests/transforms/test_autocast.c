@@ -1246,6 +1246,55 @@ TEST(autocast_leaves_exponentials_of_matrices) {
     CHECK(got && want && opd_equal(got, want));
     CHECK_OK();
 }
+/* As in PyTorch, inner and tensordot are dot products if only contracted dims are longer than 1, and products of
+   matrices otherwise.  Autocast lowers only the latter on the CPU. */
+TEST(autocast_lowers_contractions_unless_they_are_dot_products) {
+    static const int64_t sizes[][4] = {            /* 1 x k and 1 x k; m x k and n x k */
+        {1, 3, 1, 3}, {1, 1, 1, 1}, {1, 0, 1, 0}, {2, 3, 1, 3}, {1, 3, 2, 3}, {2, 1, 2, 1}, {2, 0, 1, 0}};
+    OPD_SCOPED;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const bool dot = sizes[i][0] == 1 && sizes[i][2] == 1;
+        for (int flat = 0; flat < 2; flat++) {     /* 1: without the dim of size 1 */
+            opd_tensor *in[2], *got[3] = {NULL, NULL, NULL};
+            for (int k = 0; k < 2; k++) {
+                in[k] = opd_ones(opd_ints_of(sizes[i] + 2 * k, 2), OPD_FLOAT32);
+                if (flat && sizes[i][2 * k] == 1) { in[k] = opd_select(in[k], 0, 0); }
+            }
+            const int64_t first = opd_ndim(in[0]) - 1, second = opd_ndim(in[1]) - 1;
+            OPD_AUTOCAST(OPD_CPU) {
+                got[0] = opd_inner(in[0], in[1]);
+                got[1] = opd_tensordot(in[0], in[1], opd_ints_of(&first, 1), opd_ints_of(&second, 1));
+                got[2] = opd_tensordot(in[0], opd_t(in[1]), OPD_INTS(-1), OPD_INTS(0));
+            }
+            CHECK_OK();
+            for (int k = 0; k < 3 && got[k]; k++) {
+                CHECK_INT(opd_dtype(got[k]), dot ? OPD_FLOAT32 : OPD_BFLOAT16);
+                CHECK_INT(opd_numel(got[k]), sizes[i][0] * sizes[i][2]);
+                if (opd_numel(got[k])) { CHECK_NEAR(opd_item_f64(opd_amax(got[k], opd_ints_of(NULL, 0), false)), (double)sizes[i][1], 0); }
+            }
+        }
+    }
+    OPD_AUTOCAST(OPD_CPU) {                        /* more than one contracted dim, and none */
+        opd_tensor *const x = opd_ones(OPD_INTS(1, 2, 3), OPD_FLOAT32), *const y = opd_ones(OPD_INTS(3, 2), OPD_FLOAT32);
+        opd_tensor *const z = opd_ones(OPD_INTS(1), OPD_FLOAT32);
+        CHECK_INT(opd_dtype(opd_tensordot(x, y, OPD_INTS(2, 1), OPD_INTS(0, 1))), OPD_FLOAT32);
+        CHECK_INT(opd_dtype(opd_tensordot(x, y, OPD_INTS(2), OPD_INTS(0))), OPD_BFLOAT16);
+        CHECK_INT(opd_dtype(opd_tensordot(z, z, opd_ints_of(NULL, 0), opd_ints_of(NULL, 0))), OPD_FLOAT32);
+    }
+    CHECK_OK();
+}
+/* The parts of a vector product are not promoted, which fails for float16 in a region of bfloat16. */
+TEST(autocast_leaves_vector_products) {
+    OPD_SCOPED;
+    opd_tensor *const x = opd_full(OPD_INTS(2, 3), opd_value_double(2), OPD_FLOAT16);
+    opd_tensor *got[2] = {NULL, NULL};
+    OPD_AUTOCAST(OPD_CPU) {
+        got[0] = opd_linalg_cross(x, x);
+        got[1] = opd_cross(x, x);
+    }
+    CHECK_OK();
+    for (int i = 0; i < 2; i++) { CHECK(got[i] && opd_dtype(got[i]) == OPD_FLOAT16 && opd_item_f64(opd_sum(opd_abs(got[i]))) == 0); }
+}
 /* bilinear and its derivative stay in float32, as in PyTorch. */
 TEST(autocast_leaves_bilinear) {
     OPD_SCOPED;

@@ -6,8 +6,9 @@
 OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 
-/* Contracts dims da[count] of a with dims db[count] of b by one matrix product.  The result has the other dims of a,
-   then the other dims of b.  On failure, returns NULL and sets an error. */
+/* Contracts dims da[count] of a with dims db[count] of b by one matrix product.  If the other dims of both have the
+   size 1, computes a dot product, as PyTorch does, which autocast does not lower on the CPU.  The result has the other
+   dims of a, then the other dims of b.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_contract(opd_tensor *a, opd_tensor *b, const int64_t *da, const int64_t *db, int count) {
     int64_t pa[OPD_MAX_DIMS], pb[OPD_MAX_DIMS], sizes[OPD_MAX_DIMS], two[2], depth = 1, rows = 1, width = 1;
     bool in_a[OPD_MAX_DIMS] = {false}, in_b[OPD_MAX_DIMS] = {false};
@@ -40,7 +41,12 @@ static opd_tensor *opdi_contract(opd_tensor *a, opd_tensor *b, const int64_t *da
     }
     two[0] = rows;
     two[1] = depth;
-    a = opdi_reshape_to(opdi_permute_to(a, pa, a->ndim), two, 2);
+    a = opdi_permute_to(a, pa, a->ndim);
+    if (rows == 1 && width == 1) {
+        b = opdi_permute_to(b, pb, b->ndim);
+        return opdi_reshape_to(opd_dot(opdi_reshape_to(a, &depth, 1), opdi_reshape_to(b, &depth, 1)), sizes, rest);
+    }
+    a = opdi_reshape_to(a, two, 2);
     two[0] = depth;
     two[1] = width;
     b = opdi_reshape_to(opdi_permute_to(b, pb, b->ndim), two, 2);

@@ -9,7 +9,7 @@
 //== vector products, powers, Vandermonde matrices =====================================================================
 
 static int opdi_cross_kernel_with(opd_call *call, int64_t dim) {
-    opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1);
+    opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1), *parts[3];
     if (a->ndim != b->ndim) {
         return opd_fail(OPD_ERROR_SHAPE, "linalg.cross: inputs must have the same number of dimensions.");
     }
@@ -21,18 +21,18 @@ static int opdi_cross_kernel_with(opd_call *call, int64_t dim) {
                         b->ndim ? (long long)opdi_sizes(b)[place] : 1);
     }
     if (opdi_same_dtype(a, b)) { return -1; }
-    opd_tensor *parts[3];
     for (int i = 0; i < 3; i++) {
         const int next = (i + 1) % 3, last = (i + 2) % 3;
-        opd_tensor *one = opd_select(a, place, next), *other = opd_select(a, place, last);
-        one = opd_mul(one, opd_select(b, place, last));
-        other = opd_mul(other, opd_select(b, place, next));
+        opd_tensor *const one = opd_mul(opd_select(a, place, next), opd_select(b, place, last));
+        opd_tensor *const other = opd_mul(opd_select(a, place, last), opd_select(b, place, next));
         if (!(parts[i] = opd_sub(one, other))) { return -1; }
     }
-    return opd_return_tensor(call, opd_stack(opd_tensors_of(parts, 3), place));
+    const opd_key_guard guard = opdi_autocast_off();             /* as in PyTorch, autocast does not see the parts */
+    opd_tensor *const result = opd_stack(opd_tensors_of(parts, 3), place);
+    opd_keys_restore(guard);
+    return opd_return_tensor(call, result);
 }
 static int opdi_linalg_cross_kernel(opd_call *call) { return opdi_cross_kernel_with(call, opd_arg_int(call, 2)); }
-/* cross: computes the vector product along dim or, if dim is None, along the first dim of size 3. */
 static int opdi_cross_kernel(opd_call *call) {
     const opd_tensor *a = opd_arg_tensor(call, 0);
     if (!opd_arg_is_none(call, 2)) { return opdi_cross_kernel_with(call, opd_arg_int(call, 2)); }
