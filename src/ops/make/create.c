@@ -533,8 +533,10 @@ static int opdi_fill_copied(opd_call *call) {
 }
 static int opdi_fill_batch(opd_call *call) {
     int dim;
-    (void)opd_batch_arg(call, 1, &dim);
-    return dim < 0 ? opd_batch_pointwise(call) : opdi_batch_as(call, opdi_fill_copied);
+    (void)opd_batch_arg(call, 1, &dim);           /* the rule of pointwise operators gives the value a dim if self has
+                                                     none */
+    return dim < 0 && opd_arg_tensor(call, 0)->ndim > 0 ? opd_batch_pointwise(call)
+        : opdi_batch_as(call, opdi_fill_copied);
 }
 /* opd_fill_Tensor_: writes value, a tensor without dims, to all elements of self */
 OPDI_OP(fill__Tensor) {
