@@ -5,7 +5,8 @@
 //  When a view is written, its base gets a CopySlices node, which contains the node of the operator that writes.
 
 /* Returns the base of the batched view `tensor`, without history.  `meta` has the base's sizes and dtype (see
-   opdi_node_meta), and `at` describes the view (see opdi_slice_pack).  Returns a reference, or NULL and sets an error. */
+   opdi_node_meta), and `at` describes the view (see opdi_slice_pack).  Returns a reference, or NULL and sets an
+   error. */
 static opd_tensor *opdi_slices_batched_base(opd_tensor *tensor, const int64_t *meta, const int64_t *at) {
     const int ndim = opdi_meta_ndim(meta);
     const size_t bytes = (size_t)ndim * sizeof *at;
@@ -16,7 +17,8 @@ static opd_tensor *opdi_slices_batched_base(opd_tensor *tensor, const int64_t *m
     memcpy(back + 3, meta + 1, bytes);
     memcpy(back + 3 + ndim, at + 3 + 2 * at[0], bytes);
     if (opdi_untaped_begin(tensor, &was)) { return NULL; }
-    if ((keys & OPD_BIT_OF(OPD_F_CONJUGATE)) && opdi_is_complex(tensor)) {   /* the last step to the view is undone first */
+    if ((keys & OPD_BIT_OF(OPD_F_CONJUGATE)) && opdi_is_complex(tensor)) {
+        /* the last step from the base to the view is undone first */
         tensor = opd_conj_view(tensor);
         keys &= ~OPD_BIT_OF(OPD_F_CONJUGATE);
     }

@@ -264,8 +264,7 @@ static int opdi_scatter_src_backward(opd_backward_call *bw) {
 static int opdi_scatter_add_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     OPDI_BW_RETURN(0, grad);
-    opd_tensor *const part = opd_bw_needs(bw, 3) ? opd_gather(grad, opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2)) : NULL;
-    OPDI_BW_RETURN(3, opdi_source_gradient(bw, part));
+    OPDI_BW_RETURN(3, opdi_source_gradient(bw, opd_gather(grad, opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2))));
     return 0;
 }
 /* opd_scatter: self, with src written at index along dim */

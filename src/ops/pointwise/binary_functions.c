@@ -232,7 +232,7 @@ OPDI_OP(where_self) {
     op->schema = "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_where_self_kernel; op->backward = opdi_where_self_backward; op->save = "condition";
     op->vmap = opdi_where_batch;
-    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_POINTWISE | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
     op->out = "where.self_out";
     op->cases = "[2,3]b, [2,3], [3]; [3]b, [2,1], []";
 }
@@ -241,7 +241,7 @@ OPDI_OP(where_ScalarOther) {
     op->schema = "where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor";
     op->cpu = op->fake = opdi_where_self_kernel; op->backward = opdi_where_self_backward; op->save = "condition";
     op->vmap = opdi_where_batch;
-    op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_POINTWISE;
     op->cases = "[2,3]b, [2,3], 1.5";
 }
 /* opd_where_ScalarSelf: self where condition is true, else other */
@@ -249,7 +249,7 @@ OPDI_OP(where_ScalarSelf) {
     op->schema = "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_where_self_kernel; op->backward = opdi_where_self_backward; op->save = "condition";
     op->vmap = opdi_where_batch;
-    op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_POINTWISE;
     op->cases = "[2,3]b, 1.5, [2,3]";
 }
 
