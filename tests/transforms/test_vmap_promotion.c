@@ -16,7 +16,7 @@ static int call(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     return 1;
 }
 static opd_tensor *operand(int number, opd_scalar_type dtype, bool dims) {
-    const double values[] = {number ? 2 : 1, 1, 2};
+    const double values[] = {number ? 2.0 : 1.0, 1, 2};
     const int64_t size = 3;
     opd_tensor *t = opd_tensor_from(values, opd_ints_of(&size, dims ? 1 : 0), OPD_FLOAT64);
     return opd_to_dtype(t, dtype);
