@@ -817,6 +817,10 @@ _SIZES = {"view": 1, "reshape": 1, "permute": 1, "expand": 1, "repeat": 1, "tile
           "new_zeros": 1, "new_ones": 1, "zeros": 0, "ones": 0, "empty": 0, "rand": 0, "randn": 0}
 
 
+# Functions whose second argument is either `dim` or `unbiased`.  The operator takes the number 0 or 1 for a bool
+_DIM_OR_BOOL = ("var", "std", "var_mean", "std_mean")
+
+
 def _function(name):
     """Returns an ATen operator as PyTorch's function: sizes may be single arguments, and factories take
     requires_grad."""
@@ -826,6 +830,8 @@ def _function(name):
     def function(*args, requires_grad=False, **named):
         if first is not None and len(args) > first and all(isinstance(x, numbers.Integral) for x in args[first:]):
             args = args[:first] + (list(args[first:]),)
+        if name in _DIM_OR_BOOL and len(args) > 1 and isinstance(args[1], int) and not isinstance(args[1], bool):
+            args = (args[0], [args[1]], *args[2:])            # x.var(0) is x.var([0])
         out = packet(*args, **named)
         return out.requires_grad_() if requires_grad else out
 

@@ -446,6 +446,12 @@ def test_parts_by_name():
 
 
 def test_more_shapes_of_operators():
+    matrix = torch.tensor([[1.0, 2.0, 4.0], [3.0, 5.0, 9.0]])
+    for name in ("var", "std", "var_mean", "std_mean"):       # a number is a dim, a bool is `unbiased`
+        by_dim, by_bool = getattr(torch, name)(matrix, 0), getattr(matrix, name)(False)
+        first = lambda out: out[0] if isinstance(out, tuple) else out
+        check(tuple(first(by_dim).shape) == (3,) and tuple(first(by_bool).shape) == ())
+        check(first(by_dim).tolist() == first(getattr(torch, name)(matrix, [0])).tolist())
     make = torch.library.custom_op("shapes::make", lambda n: torch.ones([n]), schema="(int n) -> Tensor")
     check(make(3).tolist() == [1, 1, 1])
     count = torch.library.custom_op("shapes::count", lambda a, b: a + b, schema="(int a, int b=2) -> int")

@@ -4,16 +4,42 @@
 //
 //  When a view is written, its base gets a CopySlices node, which contains the node of the operator that writes.
 
+/* Returns the base of the batched view `tensor`, without history.  `meta` has the base's sizes and dtype (see
+   opdi_node_meta), and `at` describes the view (see opdi_slice_pack).  Returns a reference, or NULL and sets an
+   error. */
+static opd_tensor *opdi_slices_batched_base(opd_tensor *tensor, const int64_t *meta, const int64_t *at) {
+    const int ndim = opdi_meta_ndim(meta);
+    const size_t bytes = (size_t)ndim * sizeof *at;
+    int64_t back[OPDI_MAX_SLICE];                 /* describes the base, seen from the view */
+    opdi_rule_frame was;
+    uint64_t keys = (uint64_t)at[1] & OPDI_LAZY_KEYS;
+    back[2] = -at[2];
+    memcpy(back + 3, meta + 1, bytes);
+    memcpy(back + 3 + ndim, at + 3 + 2 * at[0], bytes);
+    if (opdi_untaped_begin(tensor, &was)) { return NULL; }
+    if ((keys & OPD_BIT_OF(OPD_F_CONJUGATE)) && opdi_is_complex(tensor)) {
+        /* the last step from the base to the view is undone first */
+        tensor = opd_conj_view(tensor);
+        keys &= ~OPD_BIT_OF(OPD_F_CONJUGATE);
+    }
+    if (tensor && (keys & OPD_BIT_OF(OPD_F_NEGATIVE))) {
+        tensor = opd__neg_view(tensor);
+        keys &= ~OPD_BIT_OF(OPD_F_NEGATIVE);
+    }
+    back[0] = ndim;
+    back[1] = (int64_t)((uint64_t)opdi_meta_dtype(meta) | keys);
+    opd_tensor *part = tensor ? opdi_slice_of(tensor, back) : NULL;
+    opdi_untaped_end(&was);
+    return part ? opdi_shallow_copy(part) : NULL;
+}
 /* Returns `tensor`, the saved result of a write into a view, with a history that shows it as a view of the base after
    the write.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_slices_result(opd_backward_call *bw, opd_tensor *tensor) {
     const int64_t *meta = opdi_node_meta(bw->base, 0), *at = opdi_kept(bw->base)[1].u.ints;
     const int ndim = opdi_meta_ndim(meta);
-    const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
     opd_tensor *base;
     if (tensor->flags & OPDI_BATCHED) {
-        base = opdi_batch_part(tensor, opd_ints_of(meta + 1, ndim), opd_ints_of(at + 3 + 2 * at[0], ndim),
-                               opd_tensor_offset(tensor) - at[2] / size, (uint64_t)at[1] & OPDI_LAZY_KEYS);
+        base = opdi_slices_batched_base(tensor, meta, at);
     } else {
         base = opdi_tensor_on(tensor->storage, tensor->data ? tensor->data - at[2] : NULL, meta + 1, at + 3 + 2 * at[0],
                               ndim, opdi_meta_dtype(meta), tensor->backend);

@@ -186,11 +186,28 @@ OPDI_NOINLINE OPDI_INTERNAL void opdi_scopes_forgotten(opdi_thread *thread, int3
     thread->scope_mark = OPDI_MIN(thread->scope_mark, mark);
 }
 
+/* Makes `result` a tensor that is not a view, if it is a view of a tensor that nothing else holds: then its kernel has
+   made both.  Without this, a result such as that of matmul could not be written in place with grad mode on if the call
+   was made with grad mode off.  A view whose history is not up to date (opdi_view_refresh) stays a view. */
+static void opdi_untie_lone(opd_tensor *result) {
+    opd_tensor *base = opdi_view_base(result);
+    if (!base || OPDI_ACQUIRE(&base->refs) != 1) { return; }
+    opdi_view_record *record = opdi_view_record_of(result);
+    if (((result->flags | base->flags) & OPDI_REQUIRES_GRAD) &&
+        record->version != OPDI_LOAD(&result->storage->version)) { return; }
+    result->flags &= (uint8_t)~OPDI_IS_VIEW;
+    record->base = NULL;
+    opdi_drop(base);
+}
 /* Releases the tensors that a kernel left in its scope. */
 OPDI_NOINLINE OPDI_INTERNAL void opdi_kernel_unwind(opdi_thread *thread, const opd_call *call) {
     thread->ending = opd_op_name(call->op);
     opdi_scope_unwind(thread, call->mark);
     thread->ending = NULL;
+    for (uint32_t mask = call->owned; mask; mask &= mask - 1) {
+        const opd_value *value = &call->rets[opdi_low_bit(mask)];
+        if (value->tag == OPD_TAG_TENSOR) { opdi_untie_lone(value->u.t); }
+    }
 }
 
 OPDI_NOINLINE OPDI_INTERNAL int opdi_invoke(opdi_thread *thread, opd_call *call, const opdi_slot *slot) {

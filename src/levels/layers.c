@@ -168,19 +168,6 @@ OPDI_INTERNAL opd_tensor *opdi_batch_clone(const opd_tensor *tensor) {
     opdi_untaped_end(&was);
     return copy ? opdi_keep(copy) : NULL;
 }
-/* Returns a new reference to the result of as_strided with these arguments on the batched `tensor`, without history.
-   The bits OPDI_LAZY_KEYS in `keys` tell whether the result is conjugated or negated.  Returns NULL and sets an
-   error on failure. */
-OPDI_INTERNAL opd_tensor *opdi_batch_part(opd_tensor *tensor, opd_ints sizes, opd_ints strides, int64_t offset,
-                                          uint64_t keys) {
-    opdi_rule_frame was;
-    if (opdi_untaped_begin(tensor, &was)) { return NULL; }
-    opd_tensor *part = opd_as_strided_full(tensor, sizes, strides, opd_value_int(offset));
-    if (part && (keys & OPD_BIT_OF(OPD_F_CONJUGATE))) { part = opd_conj_view(part); }
-    if (part && (keys & OPD_BIT_OF(OPD_F_NEGATIVE))) { part = opd__neg_view(part); }
-    opdi_untaped_end(&was);
-    return part ? opdi_shallow_copy(part) : NULL;
-}
 OPDI_COLD_END
 
 /* Calls opdi_batch_check for the tensors of a call that are batched at `layer`.  Returns 0, or -1 and sets an error. */

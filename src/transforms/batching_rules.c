@@ -151,8 +151,10 @@ OPDI_INTERNAL int opdi_batch_align(opd_call *call, opd_value *args, int ndim, bo
         if (!tensor) { continue; }
         args[i].u.t = opd_batch_value(tensor, &dim);
         if (dim < 0) {                            /* a tensor without examples also keeps its weight in type
-                                                     promotion */
-            if (zero_dim && ndim == 0 && !(tensor->flags & OPDI_WRAPPED)) { args[i].u.t = opd_unsqueeze(tensor, 0); }
+                                                     promotion, unless a tensor with dims decides the dtype */
+            const bool equal = zero_dim && tensor->ndim == 0 && !(tensor->flags & OPDI_WRAPPED) &&
+                opdi_batch_yield(op, call->args, i) < 0;
+            if (equal) { args[i].u.t = opd_unsqueeze(tensor, 0); }
         } else {
             const bool yields = zero_dim && tensor->ndim == 0 && ndim > 0 && tensor->dtype != OPD_BOOL;
             int want = yields ? opdi_batch_yield(op, call->args, i) : -1;

@@ -1,4 +1,4 @@
-/* Which results share memory with arguments.  The schema says so, or the tag maybe_aliasing_or_mutating, or the operator
+/* Which results share memory with arguments, and that other results are not views.  The schema says so, or the tag maybe_aliasing_or_mutating, or the operator
    is in the list below.  Passes over graphs rely on this (OPDI_OPTAG_SHARES). */
 #include "../cases.h"
 
@@ -63,5 +63,66 @@ TEST(schemas_tell_which_results_share_memory) {
     }
     printf("%d calls\n", count);
     CHECK(getenv("CHECK_PART") || count > 1000);
+}
+/* Returns true if a tensor among the arguments has this storage. */
+static bool given_storage(const op_case *c, const opd_tensor *result) {
+    for (int k = 0; k < c->nargs; k++) {
+        const opd_value *const arg = &c->args[k];
+        const int count = arg->tag == OPD_TAG_TENSORS ? arg->n : arg->tag == OPD_TAG_TENSOR;
+        for (int j = 0; j < count; j++) {
+            const opd_tensor *const given = arg->tag == OPD_TAG_TENSORS ? arg->u.tensors[j] : arg->u.t;
+            if (given && opd_tensor_same_storage(result, given)) { return true; }
+        }
+    }
+    return false;
+}
+/* Calls an operator with grad mode off.  A result that shares no memory with an argument is not a view, and can be
+   written in place with grad mode on.  Returns how many such results there were. */
+static int walk_results(const op_case *c) {
+    opd_value rets[16];
+    int count = 0, rc;
+    OPD_NO_GRAD { rc = opd_call_all((opd_op *)(uintptr_t)c->op, rets, c->args, c->nargs); }
+    if (rc) {
+        opd_error_clear();
+        return 0;
+    }
+    for (int i = 0; i < opd_schema_nreturns(opd_op_schema(c->op)); i++) {
+        opd_tensor *const result = rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL;
+        if (!result || given_storage(c, result)) { continue; }
+        count++;
+        if (opd_tensor_base(result)) {
+            printf("%s: result %d is a view\n", opd_op_name(c->op), i);
+            CHECK(!"a view");
+        }
+        if (!opd_dtype_is_floating(opd_dtype(result))) { continue; }
+        opd_tensor *const leaf = opd_ones(opd_ints_of(NULL, 0), opd_dtype(result));
+        (void)opd_tensor_set_requires_grad(leaf, true);
+        (void)opd_mul_(result, leaf);
+        if (!opd_ok() || !opd_tensor_requires_grad(result)) {
+            printf("%s: result %d: %s\n", opd_op_name(c->op), i, opd_error_message());
+            CHECK(!"can be written");
+        }
+        opd_error_clear();
+    }
+    return count;
+}
+TEST(new_results_are_not_views) {
+    static op_case c;
+    int count = 0;
+    for (const opd_op *op = opd_op_next(NULL); op; op = opd_op_next(op)) {
+        const char *text = opd_op_card(op) && cases_of(op) ? cases_of(op) : "";
+        if (!check_walks(opd_op_name(op)) || opd_schema_is_mutable(opd_op_schema(op))) { continue; }
+        while (*text) {
+            OPD_SCOPED;
+            memset(&c, 0, sizeof c);
+            c.op = op;
+            c.dtype = OPD_FLOAT32;
+            if (!case_read_next(&c, &text)) { opd_error_clear(); break; }
+            count += walk_results(&c);
+        }
+        opd_error_clear();
+    }
+    printf("%d results\n", count);
+    CHECK(getenv("CHECK_PART") || count > 500);
 }
 CHECK_MAIN_WALKS()

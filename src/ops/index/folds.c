@@ -140,6 +140,7 @@ static int opdi_indexed_check(const opd_tensor *self, int dim, const opd_tensor 
         if (axis != dim && count > (self->ndim ? opdi_sizes(self)[axis] : 1)) { wrong = true; }
         if (src && count > (src->ndim ? opdi_sizes(src)[axis] : 1)) { wrong_src = true; }
     }
+    if (src && index->ndim == 0 && src->numel == 0) { wrong_src = true; }
     if (!wrong && !wrong_src) { return 0; }
     opdi_sizes_text(opdi_sizes(index), index->ndim, first, sizeof first);
     opdi_sizes_text(opdi_sizes(self), self->ndim, second, sizeof second);
@@ -203,6 +204,11 @@ OPDI_INTERNAL int opdi_fold_into(int kind, opd_tensor *out, int dim, opd_tensor 
     return scratch && opdi_indexed_go(kind, scratch, dim, index, src, alpha) == 0
         ? opdi_staging_store(out, scratch) : -1;
 }
+/* Returns src for a scatter.  If index is a single 0-dim number, only the first element of src is read: then returns
+   this element as a 0-dim view.  Returns NULL and sets an error on failure. */
+static opd_tensor *opdi_one_source(const opd_tensor *index, opd_tensor *src) {
+    return index->ndim == 0 && src->ndim == 1 ? opdi_view(src, NULL, NULL, 0, 0) : src;
+}
 /* Runs all variants of scatter.  OPDI_WALK_SCATTER writes elements; the other kinds fold them into self.  `name` is
    used in messages.  Returns 0, or -1 and sets an error. */
 static int opdi_scatter_kind(opd_call *call, int kind, const char *name) {
@@ -219,6 +225,7 @@ static int opdi_scatter_kind(opd_call *call, int kind, const char *name) {
     if (kind == OPDI_WALK_ADD && src && opd_dtype_is_complex(dtype)) { return opdi_by_parts(call); }
     opd_tensor *out = opdi_update(call, false);
     if (!out || !out->data) { return out ? 0 : -1; }
+    if (src && !(src = opdi_one_source(index, src))) { return -1; }
     if (!src && !(src = opdi_scalar_as_tensor(value, dtype))) { return -1; }
     index = opdi_index_checked(index, dim, out->ndim ? opdi_sizes(out)[dim] : 1, false, NULL);
     return !index ? -1 : kind == OPDI_WALK_SCATTER ? opdi_indexed_go(kind, out, dim, index, src, 1)
@@ -232,17 +239,32 @@ static int opdi_scatter_reduce_kernel(opd_call *call) {
     if (strcmp(how, "multiply") == 0) { return opdi_scatter_kind(call, OPDI_WALK_MUL, "scatter"); }
     return opd_fail(OPD_ERROR_ARGUMENT, "reduce argument must be either add or multiply.");
 }
+/* Returns `part`, the gradient of the elements of src (argument 3) that a scatter has read, with the sizes of src: the
+   other elements get zeros.  Returns NULL and sets an error on failure. */
+static opd_tensor *opdi_source_gradient(opd_backward_call *bw, opd_tensor *part) {
+    const opd_ints sizes = opd_bw_sizes(bw, 3);
+    int64_t pads[2 * OPD_MAX_DIMS];
+    bool pad = false;
+    if (part && part->ndim == 0 && sizes.n == 1) { part = opd_unsqueeze(part, 0); }
+    for (int dim = 0; part && dim < (int)sizes.n && dim < (int)part->ndim; dim++) {
+        const int at = 2 * ((int)sizes.n - 1 - dim);
+        pads[at] = 0;
+        pads[at + 1] = sizes.data[dim] - opdi_sizes(part)[dim];
+        pad = pad || pads[at + 1] != 0;
+    }
+    return part && pad ? opd_constant_pad_nd(part, opd_ints_of(pads, 2 * part->ndim)) : part;
+}
 static int opdi_scatter_src_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *index = opd_bw_tensor(bw, 2);
     const int64_t dim = opd_bw_value(bw, 1).u.i;
     OPDI_BW_RETURN(0, opd_scatter_value(grad, dim, index, opd_value_int(0)));
-    OPDI_BW_RETURN(3, opd_gather(grad, dim, index));
+    OPDI_BW_RETURN(3, opdi_source_gradient(bw, opd_gather(grad, dim, index)));
     return 0;
 }
 static int opdi_scatter_add_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     OPDI_BW_RETURN(0, grad);
-    OPDI_BW_RETURN(3, opd_gather(grad, opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2)));
+    OPDI_BW_RETURN(3, opdi_source_gradient(bw, opd_gather(grad, opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2))));
     return 0;
 }
 /* opd_scatter: self, with src written at index along dim */
@@ -382,7 +404,9 @@ static int opdi_scatter_reduce_two_kernel(opd_call *call) {
     }
     if (opdi_indexed_check(self, dim, index, src, "scatter")) { return -1; }
     opd_tensor *out = opdi_update(call, false);
-    return !out ? -1 : !out->data ? 0 : opdi_reduce_into(out, dim, index, src, how, opd_arg_bool(call, 5));
+    if (!out || !out->data) { return out ? 0 : -1; }
+    src = opdi_one_source(index, src);
+    return src ? opdi_reduce_into(out, dim, index, src, how, opd_arg_bool(call, 5)) : -1;
 }
 /* The arguments that the gradients of scatter_reduce and index_reduce share.  opdi_picked reads a tensor at index: by
    index_select along dim if `rows` is set (index_reduce), else by gather. */
@@ -399,6 +423,10 @@ static opd_tensor *opdi_blank(const opdi_picker *picker, opd_tensor *tensor, int
     return picker->rows ? opd_index_fill_int_Scalar(tensor, picker->dim, picker->index, opd_value_int(v))
         : opd_scatter_value(tensor, picker->dim, picker->index, opd_value_int(v));
 }
+/* Returns the gradient of src from that of the part that was read. */
+static opd_tensor *opdi_source_part(opd_backward_call *bw, const opdi_picker *picker, opd_tensor *part) {
+    return picker->rows ? part : opdi_source_gradient(bw, part);
+}
 /* Returns the part of src that a scatter reads: the part that has the sizes of index.  index_reduce reads all of
    src. */
 static opd_tensor *opdi_reach(const opdi_picker *picker, opd_tensor *src) {
@@ -408,7 +436,7 @@ static opd_tensor *opdi_reach(const opdi_picker *picker, opd_tensor *src) {
         }
         if (!src) { return NULL; }
     }
-    return src;
+    return !picker->rows && picker->index->ndim == 0 && src->ndim == 1 ? opd_select(src, 0, 0) : src;
 }
 /* Returns which factors of products are zero.  The product of the other factors, by which a factor's gradient is
    multiplied, is a quotient if none of them is zero, and must not be one otherwise. */
@@ -462,7 +490,8 @@ static int opdi_reduce_prod_backward(opd_backward_call *bw, const opdi_picker *p
         if (sums) { sums = opdi_picked(picker, sums); }
         if (squares) { squares = opdi_picked(picker, squares); }
         delta = opdi_times_zeros(delta, &theirs, counts, sums, squares);
-        if (opd_bw_return(bw, at, opd_mul(delta, opdi_picked(picker, grad)))) { return -1; }
+        delta = opd_mul(delta, opdi_picked(picker, grad));
+        if (opd_bw_return(bw, at, opdi_source_part(bw, picker, delta))) { return -1; }
     }
     return 0;
 }
@@ -487,7 +516,7 @@ OPDI_INTERNAL int opdi_reduce_backward(opd_backward_call *bw, bool rows) {
             grad = opdi_by_count(grad, opd_clamp_min(count, opd_value_int(1)));
         }
         OPDI_BW_RETURN(0, other->include_self ? grad : opdi_blank(other, grad, 0));
-        OPDI_BW_RETURN(at, opdi_picked(other, grad));
+        OPDI_BW_RETURN(at, opdi_source_part(bw, other, opdi_picked(other, grad)));
         return 0;
     }
     if (how == 1) { return opdi_reduce_prod_backward(bw, other, grad, self, src, at); }
@@ -498,7 +527,7 @@ OPDI_INTERNAL int opdi_reduce_backward(opd_backward_call *bw, bool rows) {
     opd_tensor *count = opdi_drop_into(other, other->include_self ? mine : opdi_blank(other, mine, 0), hit);
     grad = opdi_by_count(grad, opd_clamp_min(count, opd_value_int(1)));
     OPDI_BW_RETURN(0, other->include_self ? opd_mul(grad, mine) : opdi_blank(other, grad, 0));
-    OPDI_BW_RETURN(at, opd_mul(opdi_picked(other, grad), hit));
+    OPDI_BW_RETURN(at, opdi_source_part(bw, other, opd_mul(opdi_picked(other, grad), hit)));
     return 0;
 }
 static int opdi_scatter_reduce_two_backward(opd_backward_call *bw) { return opdi_reduce_backward(bw, false); }

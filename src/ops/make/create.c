@@ -531,10 +531,17 @@ static int opdi_fill_copied(opd_call *call) {
     value = opd_expand(opd_to_dtype(value, opd_dtype(self)), opd_ints_of(opdi_sizes(self), self->ndim));
     return opd_return_tensor(call, opd_clone(value));
 }
+/* The batching rule of fill.  If all examples have the same value, fills the tensor that has all of them. */
 static int opdi_fill_batch(opd_call *call) {
-    int dim;
+    opd_value args[2], ret;
+    int dim, at;
     (void)opd_batch_arg(call, 1, &dim);
-    return dim < 0 ? opd_batch_pointwise(call) : opdi_batch_as(call, opdi_fill_copied);
+    if (dim >= 0) { return opdi_batch_as(call, opdi_fill_copied); }
+    args[0] = opd_value_tensor(opd_batch_arg(call, 0, &at));
+    args[1] = opd_arg_value(call, 1);
+    if (opd_call_all(call->op, &ret, args, 2)) { return -1; }
+    return call->op->written_args ? opd_return_tensor(call, opd_arg_tensor(call, 0))
+        : opd_batch_return(call, ret.u.t, at);
 }
 /* opd_fill_Tensor_: writes value, a tensor without dims, to all elements of self */
 OPDI_OP(fill__Tensor) {

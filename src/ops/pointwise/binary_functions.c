@@ -214,11 +214,25 @@ static int opdi_where_self_backward(opd_backward_call *bw) {
     OPDI_BW_RETURN(2, opd_where_ScalarSelf(third, opd_value_int(0), grad));
     return 0;
 }
+/* The kernel of where under vmap if the condition has dtype uint8: calls the operator with a bool condition, because
+   the rule of pointwise operators takes a tensor of another dtype for an operand of type promotion. */
+static int opdi_where_by_bool(opd_call *call) {
+    opd_value args[3];
+    for (int i = 0; i < 3; i++) { args[i] = opd_arg_value(call, i); }
+    if (opdi_check_condition(args[0].u.t) != 0) { return -1; }
+    args[0].u.t = opd_to_dtype(args[0].u.t, OPD_BOOL);
+    return args[0].u.t ? opd_return_tensor(call, opd_call_op(call->op, args, 3)) : -1;
+}
+static int opdi_where_batch(opd_call *call) {
+    return opd_arg_tensor(call, 0)->dtype == OPD_BOOL ? opd_batch_pointwise(call)
+        : opdi_batch_as(call, opdi_where_by_bool);
+}
 /* opd_where_self: self where condition is true, else other */
 OPDI_OP(where_self) {
     op->schema = "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_where_self_kernel; op->backward = opdi_where_self_backward; op->save = "condition";
-    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
+    op->vmap = opdi_where_batch;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_POINTWISE | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
     op->out = "where.self_out";
     op->cases = "[2,3]b, [2,3], [3]; [3]b, [2,1], []";
 }
@@ -226,14 +240,16 @@ OPDI_OP(where_self) {
 OPDI_OP(where_ScalarOther) {
     op->schema = "where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor";
     op->cpu = op->fake = opdi_where_self_kernel; op->backward = opdi_where_self_backward; op->save = "condition";
-    op->tags = OPDI_OPTAG_FORMULA;
+    op->vmap = opdi_where_batch;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_POINTWISE;
     op->cases = "[2,3]b, [2,3], 1.5";
 }
 /* opd_where_ScalarSelf: self where condition is true, else other */
 OPDI_OP(where_ScalarSelf) {
     op->schema = "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_where_self_kernel; op->backward = opdi_where_self_backward; op->save = "condition";
-    op->tags = OPDI_OPTAG_FORMULA;
+    op->vmap = opdi_where_batch;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_POINTWISE;
     op->cases = "[2,3]b, 1.5, [2,3]";
 }
 
@@ -292,7 +308,7 @@ static int opdi_masked_fill_where(opd_call *call) {
 static int opdi_masked_fill_batch(opd_call *call) {
     int dim;
     (void)opd_batch_arg(call, 2, &dim);
-    return dim < 0 && opd_arg_tensor(call, 0)->ndim ? opd_batch_pointwise(call)
+    return dim < 0 && opd_arg_tensor(call, 0)->ndim && opd_arg_tensor(call, 1)->ndim ? opd_batch_pointwise(call)
         : opdi_batch_as(call, opdi_masked_fill_where);
 }
 /* opd_masked_fill: value where mask is true, else self */

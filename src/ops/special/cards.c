@@ -401,7 +401,8 @@ OPDI_OP(special_bessel_y0) {
 }
 static int opdi_special_bessel_y1_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *result = opd_bw_result(bw, 0);
-    opd_tensor *const bessel = opd_special_bessel_y0(input);
+    opd_tensor *const zero = opd_eq_Scalar(input, opd_value_int(0));   /* there, the quotient alone is infinite */
+    opd_tensor *const bessel = opd_masked_fill_Scalar(opd_special_bessel_y0(input), zero, opd_value_int(0));
     return opd_bw_return(bw, 0, opd_mul(grad, opd_sub(bessel, opd_div(result, input))));
 }
 /* opd_special_bessel_y1: Bessel function of the second kind, order 1 */
@@ -470,7 +471,7 @@ OPDI_OP(special_zeta) {
 static int opdi_special_xlog1py_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
     opd_tensor *none = opd_logical_and(opd_eq_Scalar(input, opd_value_int(0)), opd_le_Scalar(other, opd_value_int(-1)));
-    OPDI_BW_RETURN(0, opd_special_xlog1py(grad, opd_masked_fill_Scalar(other, none, opd_value_int(1))));
+    OPDI_BW_RETURN(0, opd_special_xlog1py(grad, opd_masked_fill_Scalar(other, none, opd_value_int(0))));
     if (opd_bw_needs(bw, 1)) {
         opd_tensor *const product = opd_mul(grad, input);
         OPDI_BW_RETURN(1, opd_div(product, opdi_adds(other, 1)));

@@ -140,15 +140,24 @@ OPDI_OP(unfold) {
     op->schema = "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)";
     op->any = opdi_unfold_kernel; op->backward = opdi_unfold_bw;
     op->vmap = OPD_BATCH_SHIFT_DIM;
-    op->cases = "[5], 0, 3, 1; [2,6], -1, 2, 3; [5], 0, 2, 2";
+    op->cases = "[5], 0, 3, 1; [2,6], -1, 2, 3; [5], 0, 2, 2; [], 0, 1, 1";
+}
+/* The batching rule of unfold_backward.  If the examples of the input have no dims, unfold has one window of at most
+   one element, whose gradient is added up; otherwise dims are shifted. */
+static int opdi_unfold_backward_batch(opd_call *call) {
+    const int64_t last = -1;
+    int dim;
+    if (opd_arg_ints(call, 1).n > 0) { return opd_batch_shift_dim(call); }
+    opd_tensor *const all = opd_batch_arg(call, 0, &dim), *const grad = opd_batch_front(all, dim);
+    return opd_batch_return(call, opd_sum_dim(grad, opd_ints_of(&last, 1), false), 0);
 }
 /* opd_unfold_backward: the gradient of unfold */
 OPDI_OP(unfold_backward) {
     op->schema = "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor";
     op->any = opdi_unfold_backward_kernel; op->backward = opdi_unfold_backward_bw;
-    op->vmap = OPD_BATCH_SHIFT_DIM;
+    op->vmap = opdi_unfold_backward_batch;
     op->out = "unfold_backward.out";
-    op->cases = "[3,3], (5), 0, 3, 1";
+    op->cases = "[3,3], (5), 0, 3, 1; [1], (), 0, 1, 1";
 }
 
 //== split, unbind, chunk and other lists of parts =====================================================================
