@@ -188,20 +188,25 @@ static uint32_t opdi_compiled_changes(const opd_compiled *compiled) {
     (void)compiled;
     return 0;
 }
-/* Returns a number that tells programs apart whose tensors differ in dtypes, sizes or strides, or of which other items
-   are the same tensor; 0 if memory runs out. */
+/* Returns a number that tells programs apart whose tensors differ in dtypes, sizes, strides, devices or in what is
+   computed lazily, or of which other items are the same tensor or share memory; 0 if memory runs out. */
 static uint64_t opdi_compiled_form(const opd_compiled *compiled) {
     uint64_t form = 1;
-#if !defined(OPD_NO_PROGRAMS)
+#if !defined(OPD_NO_PROGRAMS) && defined(OPDI_COMPILES)
     const int64_t count = compiled->program ? opd_module_count(compiled->program->module) : 0;
     opdi_pointer_set tensors;
     memset(&tensors, 0, sizeof tensors);
     for (int64_t i = 0; i < count && form; i++) {
         const opd_tensor *const tensor = opd_module_at(compiled->program->module, i);
-        const int64_t number = opdi_pointer_set_add(&tensors, (uintptr_t)tensor);
-        form = opdi_hash_bytes(form, &tensor->dtype, sizeof tensor->dtype);
+        int64_t numbers[2];
+        numbers[0] = opdi_pointer_set_add(&tensors, (uintptr_t)tensor);
+        numbers[1] = opdi_pointer_set_add(&tensors, (uintptr_t)tensor->storage);
+        const uint64_t about[4] = {(uint64_t)tensor->dtype, (uint64_t)tensor->ndim, (uint64_t)tensor->backend,
+                                   tensor->functionality & OPDI_LAZY_KEYS};
+        form = opdi_hash_bytes(form, about, sizeof about);
         form = opdi_hash_bytes(form, tensor->dims, 2 * (size_t)tensor->ndim * sizeof *tensor->dims);
-        form = number < 0 ? 0 : opdi_hash_bytes(form, &number, sizeof number);
+        if (numbers[0] < 0 || numbers[1] < 0) { form = 0; }
+        else { form = opdi_hash_bytes(form, numbers, sizeof numbers); }
     }
     opdi_pointer_set_free(&tensors);
     if (!form) { opd_error_clear(); }
@@ -224,9 +229,10 @@ static void opdi_compiled_rebind(const opd_compiled *compiled, opdi_variant *var
     const opd_module *const module = compiled->program->module;
     for (int i = 0; i < variant->nfrozen && fits && variant->places; i++) {
         const int32_t place = variant->frozen[i] ? variant->places[variant->nconstants + i] : -1;
-        fits = place < 0 || (opd_module_at(module, place) == variant->frozen[i] &&
-                             variant->frozen[i]->storage == variant->storages[i]);
+        fits = place == -1 || (place >= 0 && opd_module_at(module, place) == variant->frozen[i] &&
+                               variant->frozen[i]->storage == variant->storages[i]);
     }
+    for (int i = 0; i < variant->nconstants && fits && variant->places; i++) { fits = variant->places[i] >= -1; }
     for (int i = 0; i < variant->nconstants && fits && variant->places; i++) {
         if (variant->places[i] >= 0) { variant->constants[i] = opd_module_at(module, variant->places[i]); }
     }
@@ -234,6 +240,7 @@ static void opdi_compiled_rebind(const opd_compiled *compiled, opdi_variant *var
         for (int k = 0; variant->called[i] && k < variant->called[i]->nin; k++) {
             opdi_extern_tensor *const slot = &variant->called[i]->in[k];
             if (slot->item >= 0) { slot->held = opd_module_at(module, slot->item); }
+            fits = fits && slot->item >= -1;
         }
     }
 #else

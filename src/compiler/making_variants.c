@@ -107,18 +107,22 @@ static int opdi_variant_keep(opdi_variant *variant, const opdi_unit *unit) {
     variant->model.context = variant;
     return variant->called ? opdi_variant_kernels(variant, recording) : -1;
 }
-/* Returns the number of `tensor` in the module of the program, or -1 if it is not in a module. */
+/* Returns the number of `tensor` in the module of the program; -1 if it is not in a module, or -2 if it only shares
+   memory with a tensor of the module. */
 static int32_t opdi_compiled_item(const opd_compiled *compiled, const opd_tensor *tensor) {
+    int32_t item = -1;
 #if !defined(OPD_NO_PROGRAMS)
     const int64_t count = compiled->program ? opd_module_count(compiled->program->module) : 0;
     for (int32_t i = 0; i < count && tensor; i++) {
-        if (opd_module_at(compiled->program->module, i) == tensor) { return i; }
+        const opd_tensor *const other = opd_module_at(compiled->program->module, i);
+        if (other == tensor) { return i; }
+        if (other->storage && other->storage == tensor->storage) { item = -2; }
     }
 #else
     (void)compiled;
     (void)tensor;
 #endif
-    return -1;
+    return item;
 }
 /* Notes which tensors of the module the constants of a variant are.  Returns 0, or -1 and sets an error. */
 static int opdi_variant_places(opdi_variant *variant, const opd_compiled *compiled) {

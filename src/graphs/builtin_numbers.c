@@ -196,8 +196,8 @@ static int opdi_binary_complex(opdi_bcall *call, const opd_value *left, const op
     case OPDI_FN_POW: {
         const double radius = opdi_hypot_f64(a, b), angle = opdi_atan2_f64(b, a);
         if (radius <= 0) { return opdi_return_complex(call, size > 0 ? 0 : 1, 0); }
-        const double size = opdi_log_f64(radius), turn = d * size + c * angle;
-        const double scale = opdi_exp_f64(c * size - d * angle);
+        const double log_radius = opdi_log_f64(radius), turn = d * log_radius + c * angle;
+        const double scale = opdi_exp_f64(c * log_radius - d * angle);
         return opdi_return_complex(call, scale * opdi_cos_f64(turn), scale * opdi_sin_f64(turn));
     }
     default: return opd_fail(OPD_ERROR_ARGUMENT, "%s is not possible for complex numbers", call->builtin->schema);

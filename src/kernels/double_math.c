@@ -359,14 +359,14 @@ OPDI_AVX2 static void opdi_atan2_wide(int64_t count, const double *y, const doub
 /* Computes atan2(across[i], along[i]) for `count` pairs of numbers. */
 OPD_UNUSED OPDI_INTERNAL void opdi_vatan264(int64_t count, double *to, const double *across, const double *along) {
 #if defined(OPDI_VECTORS)
+    if (opdi_cpu_level() > 0 && count % 8 == 0 && to != across && to != along) {
+        uint64_t special = 0;
+        opdi_atan2_wide(count, across, along, to);
+        for (int64_t i = 0; i < count; i++) { special |= to[i] != to[i] ? 1u : 0u; }
+        if (!special) { return; }                     /* no angle needs the copies below */
+    }
     for (int64_t from = 0, rows; opdi_cpu_level() > 0 && from < count; from += rows) {
         double y[64], x[64], out[64];
-        uint64_t other = 0;
-        if (count % 8 == 0 && to != across && to != along) {  /* without copies, if no angle is special */
-            opdi_atan2_wide(count, across, along, to);
-            for (int64_t i = 0; i < count; i++) { other |= to[i] != to[i] ? 1u : 0u; }
-            if (!other) { return; }
-        }
         rows = OPDI_MIN(count - from, (int64_t)64);
         memcpy(y, across + from, (size_t)rows * sizeof *y);
         memcpy(x, along + from, (size_t)rows * sizeof *x);
@@ -435,6 +435,7 @@ static const uint32_t opdi_angle_words[38] = {
     0xe99c7026u, 0xb45f7e41u, 0x3991d639u, 0x835339f4u, 0x9c845f8bu, 0xbdf9283bu, 0x1ff897ffu, 0xde05980fu,
     0xef2f118bu, 0x5a0a6d1fu, 0x6d367ecfu, 0x27cb09b7u, 0x4f463f66u, 0x9e5fea2du, 0x7527bac7u, 0xebe5f17bu,
     0x3d0739f7u, 0x8a5292eau, 0x6bfb5fb1u, 0x1f8d5d08u, 0x56033046u, 0xfc7b6babu};
+OPDI_COLD_BEGIN
 /* Returns r with size = n * pi / 2 + r + *low, |r| < pi / 4, for a finite size of at least 2^20.  Sets *count to the
    last bits of n.  Of the product of the 53 bits of size with 2 / pi, it computes only the digits that are neither
    multiples of 4 nor too small to count.  size is bits * 2^shift.  The product with seven words of 2 / pi is shifted so
@@ -469,6 +470,7 @@ OPDI_NOINLINE static double opdi_angle_large(double size, double *low, uint64_t 
     *low = negative ? -r_low : r_low;
     return negative ? -r : r;
 }
+OPDI_COLD_END
 /* Returns sin(x) if `shift` is 0, cos(x) if it is 1, like opdi_trig1_f64, with two doubles for r.  The angle is
    reduced exactly, however large it is. */
 OPDI_ALWAYS double opdi_one_trig(double x, uint64_t shift) {
@@ -570,29 +572,32 @@ OPDI_ALWAYS double opdi_one_pow(double x, double y) {
     return minus ? -power : power;
 }
 #endif
+/* See kernels.h.  A processor that should have AVX2, but has not, has other bits in any case. */
+OPDI_NOINLINE OPDI_INTERNAL bool opdi_own_wanted(void) {
+#if defined(OPDI_X86)
+    return opd_same_bits() && opdi_cpu_level() > 0;
+#else
+    return opd_same_bits();
+#endif
+}
 /* OPDI_ONE(name) and OPDI_TWO(name) define opdi_NAME_f64, a function of one or two numbers. */
 #if defined(OPD_NO_OPERATORS)
 #define OPDI_ONE(name) OPDI_INTERNAL double opdi_##name##_f64(double x) { return name(x); }
 #define OPDI_TWO(name) OPDI_INTERNAL double opdi_##name##_f64(double x, double y) { return name(x, y); }
-#elif defined(OPDI_X86)
-#define OPDI_ONE(name) \
-    OPDI_AVX2 OPDI_NOINLINE static double opdi_one_##name##_wide(double x) { return opdi_one_##name(x); } \
-    OPDI_NOINLINE static double opdi_one_##name##_plain(double x) { return opdi_one_##name(x); } \
-    OPDI_INTERNAL double opdi_##name##_f64(double x) { \
-        return !opd_same_bits() ? name(x) : opdi_cpu_level() ? opdi_one_##name##_wide(x) : opdi_one_##name##_plain(x); \
-    }
-#define OPDI_TWO(name) \
-    OPDI_AVX2 OPDI_NOINLINE static double opdi_one_##name##_wide(double x, double y) { return opdi_one_##name(x, y); } \
-    OPDI_NOINLINE static double opdi_one_##name##_plain(double x, double y) { return opdi_one_##name(x, y); } \
-    OPDI_INTERNAL double opdi_##name##_f64(double x, double y) { \
-        return !opd_same_bits() ? name(x, y) \
-            : opdi_cpu_level() ? opdi_one_##name##_wide(x, y) : opdi_one_##name##_plain(x, y); \
-    }
 #else
-#define OPDI_ONE(name) OPDI_INTERNAL double opdi_##name##_f64(double x) { \
-        return opd_same_bits() ? opdi_one_##name(x) : name(x); }
-#define OPDI_TWO(name) OPDI_INTERNAL double opdi_##name##_f64(double x, double y) { \
-        return opd_same_bits() ? opdi_one_##name(x, y) : name(x, y); }
+#if !defined(OPDI_X86)
+#define OPDI_ONE_TEXT OPDI_NOINLINE static
+#else
+#define OPDI_ONE_TEXT OPDI_AVX2 OPDI_NOINLINE static
+#endif
+#define OPDI_ONE(name) \
+    OPDI_ONE_TEXT double opdi_own_##name(double x) { return opdi_one_##name(x); } \
+    OPDI_INTERNAL double opdi_##name##_f64(double x) { return opdi_own_wanted() ? opdi_own_##name(x) : name(x); }
+#define OPDI_TWO(name) \
+    OPDI_ONE_TEXT double opdi_own_##name(double x, double y) { return opdi_one_##name(x, y); } \
+    OPDI_INTERNAL double opdi_##name##_f64(double x, double y) { \
+        return opdi_own_wanted() ? opdi_own_##name(x, y) : name(x, y); \
+    }
 #endif
 OPDI_ONE(exp)
 OPDI_ONE(expm1)

@@ -339,6 +339,9 @@ OPDI_ALWAYS double opdi_pow1_f64(double x, double y, double less) {
     return x < 0.0 ? negative : power;
 }
 OPDI_LOOPS_END
+/* They begin a definition in a text that CUDA has, too.  For CUDA, a large function is not inlined. */
+#define OPDI_SHARED_TEXT static
+#define OPDI_SHARED_LARGE static
 #if !defined(OPD_NO_OPERATORS)
 OPDI_LOOPS_BEGIN
 /* Returns table[k] + x * table[k + 1] + x^2 * table[k + 2] + x^3 * table[k + 3], without the terms whose index is
@@ -363,9 +366,6 @@ OPDI_ALWAYS double opdi_polynomial(const double *table, int count, double x) {
 }
 OPDI_LOOPS_END
 #define OPDI_POLYNOMIAL(table, x) opdi_polynomial(table, (int)(sizeof(table) / sizeof(double)), x)
-/* They begin a definition in a text that CUDA has, too.  For CUDA, a large function is not inlined. */
-#define OPDI_SHARED_TEXT static
-#define OPDI_SHARED_LARGE static
 #include "erfcx_scaled.typed.h"
 OPDI_LOOPS_BEGIN
 /* Returns exp(x^2) * erfc(x) for x >= 0: a polynomial in (x - 3.75) / (x + 3.75), divided by 1 + 2 * x. */
@@ -381,6 +381,8 @@ OPDI_ALWAYS double opdi_exp_square1_f64(double x) {
 OPDI_LOOPS_END
 #endif
 /* Functions of one or two numbers: those of the C library or, in the mode of same bits, functions without it. */
+/* Returns whether this is the mode of same bits, so that functions without the C library are called. */
+OPD_UNUSED OPDI_INTERNAL bool opdi_own_wanted(void);
 OPD_UNUSED OPDI_INTERNAL double opdi_sin_f64(double x);
 OPD_UNUSED OPDI_INTERNAL double opdi_cos_f64(double x);
 OPD_UNUSED OPDI_INTERNAL double opdi_exp_f64(double x);

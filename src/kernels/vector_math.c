@@ -275,31 +275,6 @@ static void opdi_vmath(const opdi_vmath_loop *loops, int64_t count, float *out, 
     }
 }
 
-/* Checks the domain of a formula: returns the largest (w & mask) - least of the 32-bit words w at x.  masks: one for
-   each of 64 words in turn; only the high words of doubles count.  words: a multiple of 64. */
-OPDI_ALWAYS uint32_t opdi_vmath_most_body(int64_t words, const void *x, const uint32_t *masks, uint32_t least) {
-    uint32_t most = 0;
-    for (int64_t i = 0; i < words; i += 64) {
-        uint32_t part = 0, w;
-        for (int k = 0; k < 64; k++) {
-            memcpy(&w, (const char *)x + 4 * (i + k), sizeof w);
-            part = OPDI_MAX(part, (w & masks[k]) - least);
-        }
-        most = OPDI_MAX(most, part);
-    }
-    return most;
-}
-#if defined(OPDI_X86)
-OPDI_AVX2 static uint32_t opdi_vmath_most_avx2(int64_t words, const void *x, const uint32_t *masks, uint32_t least) {
-    return opdi_vmath_most_body(words, x, masks, least);
-}
-#endif
-OPDI_INTERNAL uint32_t opdi_vmath_most(int64_t words, const void *x, const uint32_t *masks, uint32_t least) {
-#if defined(OPDI_X86)
-    if (opdi_cpu_level() > 0) { return opdi_vmath_most_avx2(words, x, masks, least); }
-#endif
-    return opdi_vmath_most_body(words, x, masks, least);
-}
 /* Returns the elements i to i + rows - 1 of a, followed by ones up to a multiple of 64 elements: a + i, or a copy of
    the elements if they are about to be overwritten, or too few.  rows: at most 256. */
 static const float *opdi_vmath_part(int64_t rows, float copy[256], const float *out, const float *a, int64_t i) {
@@ -309,9 +284,9 @@ static const float *opdi_vmath_part(int64_t rows, float copy[256], const float *
     return copy;
 }
 /* The C library's sin, cos and tan of a float or, in the mode of same bits, those of doubles. */
-static float opdi_sin_f32(float x) { return opd_same_bits() ? (float)opdi_sin_f64((double)x) : sinf(x); }
-static float opdi_cos_f32(float x) { return opd_same_bits() ? (float)opdi_cos_f64((double)x) : cosf(x); }
-OPD_UNUSED static float opdi_tan_f32(float x) { return opd_same_bits() ? (float)opdi_tan_f64((double)x) : tanf(x); }
+static float opdi_sin_f32(float x) { return opdi_own_wanted() ? (float)opdi_sin_f64((double)x) : sinf(x); }
+static float opdi_cos_f32(float x) { return opdi_own_wanted() ? (float)opdi_cos_f64((double)x) : cosf(x); }
+OPD_UNUSED static float opdi_tan_f32(float x) { return opdi_own_wanted() ? (float)opdi_tan_f64((double)x) : tanf(x); }
 /* Computes sin, cos or tan.  Elements that are too large for the range reduction are computed again by `again`. */
 static void opdi_vtrig(const opdi_vmath_loop *loops, float (*again)(float), int64_t count, float *out, const float *a) {
     float copy[256];

@@ -24,7 +24,7 @@ static bool holds(opd_tensor *tensor, const float *want, int64_t count) {
     opd_tensor *const flat = opd_to_dtype(opd_reshape(tensor, OPD_INTS(-1)), OPD_FLOAT64);
     const double *const data = opd_data_f64(flat);
     if (!data || opd_numel(flat) != count) { return false; }
-    for (int64_t i = 0; i < count; i++) { if (fabs(data[i] - (double)want[i]) > 1e-6) { return false; } }
+    for (int64_t i = 0; i < count; i++) { if (!(fabs(data[i] - (double)want[i]) <= 1e-6)) { return false; } }
     return true;
 }
 #define HOLDS(tensor, ...) do { \

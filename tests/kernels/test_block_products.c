@@ -138,7 +138,7 @@ static void blocks_compare(int format, int64_t m, int64_t n, int64_t k, bool exa
             for (int64_t j = 0; j < ys && i * ys + j < m * ys; j++) {
                 const double by = fabs((double)y[i * ys + j] - want[i * ys + j]);
                 if (j >= out) others = others && y[i * ys + j] == 77.0f;
-                else if (!(by <= off)) off = by;
+                else if (!(by <= off)) off = by == by ? by : HUGE_VAL;
             }
         }
         if (blocks_way_same(way)) for (int64_t i = 0; i < m * ys; i++) same = same && memcmp(&y[i], &again[i], sizeof *y) == 0;

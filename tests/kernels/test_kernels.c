@@ -42,7 +42,7 @@ static double kn_ulp(void (*f)(int64_t, float *, const float *), double (*ref)(d
             int exponent;
             (void)frexp((double)want, &exponent);
             double d = fabs((double)o[i] - e) / ldexp(1, exponent < -125 ? -149 : exponent - 24);
-            if (!(d <= worst)) worst = d;
+            if (!(d <= worst)) worst = d == d ? d : HUGE_VAL;
         }
     }
     return worst;
@@ -171,7 +171,7 @@ TEST(kernels_formulas_of_two_floats) {
             (void)frexp((double)want, &exponent);
             const double size = t[k].ref == kn_logaddexp && fabs(e) < 0.5 ? 0 : exponent;     /* it has a zero */
             const double d = fabs((double)out[i] - e) / ldexp(1, size < -125 ? -149 : (int)size - 24);
-            if (!(d <= worst)) { worst = d; }
+            if (!(d <= worst)) { worst = d == d ? d : HUGE_VAL; }
             if (!(d <= t[k].bound + 0.5)) { printf("    %s(%g, %g) = %.9g, not %.9g\n", t[k].name, (double)x[i], (double)y[i], (double)out[i], e); }
         }
         if (getenv("OPD_TEST_VERBOSE")) { printf("    %-12s %.3f ulp\n", t[k].name, worst); }
@@ -390,7 +390,7 @@ TEST(kernels_vector_math_in_double) {
             const double want = exp(x[i]), sigmoid = 1 / (1 + exp(-x[i]));
             const double ulp = nextafter(want, HUGE_VAL) - want;
             if (isinf(want) || want == 0) { CHECK(y[i] == want || (want == 0 && y[i] < 5e-324 * 1.5)); }
-            else if (fabs(y[i] - want) / ulp > worst) { worst = fabs(y[i] - want) / ulp; }
+            else if (!(fabs(y[i] - want) / ulp <= worst)) { worst = isnan(y[i]) ? HUGE_VAL : fabs(y[i] - want) / ulp; }
             CHECK(fabs(z[i] - sigmoid) <= 4e-16 * sigmoid + 1e-323);
         }
     }
@@ -664,14 +664,14 @@ TEST(kernels_powers_and_remainders) {
                 int exponent;
                 (void)frexp(want, &exponent);
                 const double error = fabs((double)out[i] - want) / ldexp(1, exponent - 24);
-                if (!(error <= worst)) { worst = error; }
+                if (!(error <= worst)) { worst = error == error ? error : HUGE_VAL; }
             }
             if (fabs(want) < 1e-307 || fabs(want) > 1e308) { CHECK(out64[i] == want || fabs(out64[i] - want) <= fabs(want) * 1e-15 + 1e-323); }
             else {
                 int exponent;
                 (void)frexp(want, &exponent);
                 const double error = (double)fabsl((long double)out64[i] - want64) / ldexp(1, exponent - 53);
-                if (!(error <= worst64)) { worst64 = error; }
+                if (!(error <= worst64)) { worst64 = error == error ? error : HUGE_VAL; }
             }
         }
     }
@@ -920,7 +920,7 @@ static double kn_gemm_error(int64_t m, int64_t n, int64_t k, int ta, int tb, int
             double s = beta == 0 ? 0 : (double)beta * (double)before[i * rsc + j * csc];
             for (int64_t t = 0; t < k; t++) s += da[i * rsa + t * csa] * db[t * rsb + j * csb];
             double e = fabs(s - (wide ? dc[i * rsc + j * csc] : (double)c[i * rsc + j * csc]));
-            if (!(e <= worst)) worst = e;
+            if (!(e <= worst)) worst = e == e ? e : HUGE_VAL;
         }
     free(a); free(b); free(c); free(da); free(db); free(dc); free(before);
     return worst;
@@ -1258,7 +1258,7 @@ static double kn_conv_error(opdi_conv v, int which, int with_bias) {
         if (which == 2) CHECK_INT(opdi_conv_grad_weight(&v, p[2], p[0], p[1]), 0);
         for (int64_t i = 0; i < count[result]; i++) {
             double e = fabs(d[result][i] - (pass ? wide[i] : (double)f[result][i])) * (pass ? 1e6 : 1);
-            if (!(e <= worst)) worst = e;
+            if (!(e <= worst)) worst = e == e ? e : HUGE_VAL;
         }
     }
     free(wide);

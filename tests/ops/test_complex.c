@@ -217,7 +217,7 @@ static bool check_tangents(op_case *c, const char *text) {
     else { tangents_right++; }
     opd_scope_close(&scope);
     opd_dual_level_end(0);
-    if (fabs(forward - backward) > 1e-6 * (1 + fabs(forward))) { return wrong("tangents and gradients", forward, backward); }
+    if (!(fabs(forward - backward) <= 1e-6 * (1 + fabs(forward)))) { return wrong("tangents and gradients", forward, backward); }
     return true;
 }
 

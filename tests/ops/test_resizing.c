@@ -61,7 +61,8 @@ TEST(resized_images_beside_formulas) {
                 const double above = in[r0 * columns + c0] * (1 - c + (double)c0) + in[r0 * columns + c1] * (c - (double)c0);
                 const double below = in[r1 * columns + c0] * (1 - c + (double)c0) + in[r1 * columns + c1] * (c - (double)c0);
                 const double right = above * (1 - r + (double)r0) + below * (r - (double)r0);
-                worst = fmax(worst, fabs(right - opd_data_f64(linear)[i * to[1] + j]));
+                const double off = fabs(right - opd_data_f64(linear)[i * to[1] + j]);
+                if (!(off <= worst)) { worst = off == off ? off : HUGE_VAL; }
                 wrong += opd_data_f64(near)[i * to[1] + j] != in[i * rows / to[0] * columns + j * columns / to[1]];
             }
         }

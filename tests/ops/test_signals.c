@@ -157,7 +157,8 @@ static double side_wrong(opd_tensor *have, opd_tensor *x, int64_t n, int64_t lin
         im += in[2 * j] * s + in[2 * j + 1] * c;
     }
     const double *out = (const double *)opd_data(have) + (line * opd_size(have, 1) + k) * (real ? 1 : 2);
-    return fabs(out[0] - re) + (real ? fabs(im) : fabs(out[1] - im));
+    const double off = fabs(out[0] - re) + (real ? fabs(im) : fabs(out[1] - im));
+    return off == off ? off : HUGE_VAL;
 }
 /* The largest difference of a transform of x [lines, n], complex128, whose result `have` is along the last dim, or
    (turned) the first. */

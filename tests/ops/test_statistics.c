@@ -325,7 +325,7 @@ static double error_of(const numbers *s, const result *r) {
     if (!got || opd_numel(got) != count) { return INFINITY; }
     for (i = 0; i < count; i++) {
         const long double off = fabsl((long double)opd_data_f64(got)[i] - answer[i]);
-        if (!(off <= worst)) { worst = off; }
+        if (!(off <= worst)) { worst = off == off ? off : HUGE_VAL; }
         if (isnan(worst)) { return INFINITY; }
         most = fabsl(answer[i]) > most ? fabsl(answer[i]) : most;
     }

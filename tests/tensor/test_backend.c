@@ -162,7 +162,7 @@ static void check_tensor(const opd_tensor *t, const void *want, double tol, int 
     if (!t) { printf("%s:%d: no tensor: %s\n", __FILE__, line, opd_error_message()); CHECK(t != NULL); return; }
     for (i = 0; i < opd_numel(t); i++) {
         double w = opd_dtype(t) == OPD_FLOAT64 ? ((const double *)want)[i] : (double)((const float *)want)[i];
-        if (fabs(case_get(t, i) - w) > tol) {
+        if (!(fabs(case_get(t, i) - w) <= tol)) {
             printf("%s:%d: element %d is %g, not %g\n", __FILE__, line, (int)i, case_get(t, i), w);
             CHECK(!"equal");
         }
@@ -1386,7 +1386,7 @@ static bool same(const opd_tensor *a, const opd_tensor *b) {
     for (i = 0; i < opd_numel(a); i++) { if (isfinite(case_get(a, i))) { most = fmax(most, fabs(case_get(a, i))); } }
     for (i = 0; i < opd_numel(a); i++) {
         double x = case_get(a, i), y = case_get(b, i);
-        if (fabs(x - y) > 1e-5 * fabs(x) + 1e-6 * most && x == x) { return false; }
+        if (x != y && !(fabs(x - y) <= 1e-5 * fabs(x) + 1e-6 * most) && x == x) { return false; }
     }
     return true;
 }

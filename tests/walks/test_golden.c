@@ -36,7 +36,7 @@ static bool same_tensor(const opd_tensor *t, const char *text) {
 }
 static bool same_number(const opd_value *v, const char *text) {
     double want, have = v->tag == OPD_TAG_FLOAT ? v->u.d : (double)v->u.i;
-    if (sscanf(text, " number [] %lf", &want) != 1 || fabs(want - have) > 1e-4 * (1 + fabs(want))) { wrong("number", have, want); return false; }
+    if (sscanf(text, " number [] %lf", &want) != 1 || !(fabs(want - have) <= 1e-4 * (1 + fabs(want)))) { wrong("number", have, want); return false; }
     return true;
 }
 

@@ -589,13 +589,14 @@ OPDI_OP(zero) {
 
 OPDI_COLD_END
 /* A sequence of `count` numbers start + step * i, which are written to `out`.  If `linear` is true (linspace), the
-   numbers of the second half are computed from `end`, so that both ends are exact.  If `power` is true (logspace), the
-   results are `base` to the power of the numbers.  If `whole` is true, the numbers are computed in int64, from i_start
+   numbers of the second half are computed from `end`, so that both ends are exact.  If `power` is set (logspace), the
+   results are power(base, number).  If `whole` is true, the numbers are computed in int64, from i_start
    and i_step. */
 typedef struct opdi_sequence {
     double start, end, step, base;
     int64_t i_start, i_step, count;
-    bool whole, linear, power;
+    bool whole, linear;
+    double (*power)(double x, double y);
     void *out;
 } opdi_sequence;
 static void opdi_sequence_part(void *ctx, int64_t begin, int64_t end) {
@@ -609,7 +610,7 @@ static void opdi_sequence_part(void *ctx, int64_t begin, int64_t end) {
         double x = sequence->linear && i >= sequence->count / 2
             ? sequence->end - sequence->step * (double)(sequence->count - 1 - i)
             : sequence->start + sequence->step * (double)i;
-        ((double *)sequence->out)[i] = sequence->power ? opdi_pow_f64(sequence->base, x) : x;
+        ((double *)sequence->out)[i] = sequence->power ? sequence->power(sequence->base, x) : x;
     }
 }
 /* Writes a sequence to `out`, a vector of any dtype.  Returns 0, or -1 and sets an error. */
@@ -817,7 +818,7 @@ static int opdi_linspace_kernel(opd_call *call) {
     memset(&sequence, 0, sizeof sequence);
     sequence.count = opd_arg_int(call, 2);
     sequence.linear = true;
-    sequence.power = power;
+    sequence.power = power ? opdi_pow_f64 : NULL;
     sequence.base = power ? opd_arg_double(call, 3) : 0;
     if (opdi_options_read(call, power ? 4 : 3, false, OPD_FLOAT32, opdi_usual_device(), &options) ||
         opdi_sequence_dtype(call, options.dtype, power ? 2 : sequence.count)) {

@@ -43,8 +43,9 @@ static opd_tensor *opdi_contract(opd_tensor *a, opd_tensor *b, const int64_t *da
     two[1] = depth;
     a = opdi_permute_to(a, pa, a->ndim);
     if (rows == 1 && width == 1) {
-        b = opdi_permute_to(b, pb, b->ndim);
-        return opdi_reshape_to(opd_dot(opdi_reshape_to(a, &depth, 1), opdi_reshape_to(b, &depth, 1)), sizes, rest);
+        a = opdi_reshape_to(a, &depth, 1);
+        b = opdi_reshape_to(opdi_permute_to(b, pb, b->ndim), &depth, 1);
+        return opdi_reshape_to(opd_dot(a, b), sizes, rest);
     }
     a = opdi_reshape_to(a, two, 2);
     two[0] = depth;

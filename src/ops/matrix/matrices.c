@@ -23,9 +23,9 @@ static int opdi_cross_kernel_with(opd_call *call, int64_t dim) {
     if (opdi_same_dtype(a, b)) { return -1; }
     for (int i = 0; i < 3; i++) {
         const int next = (i + 1) % 3, last = (i + 2) % 3;
-        opd_tensor *const one = opd_mul(opd_select(a, place, next), opd_select(b, place, last));
-        opd_tensor *const other = opd_mul(opd_select(a, place, last), opd_select(b, place, next));
-        if (!(parts[i] = opd_sub(one, other))) { return -1; }
+        opd_tensor *one = opd_select(a, place, next), *other = opd_select(a, place, last);
+        one = opd_mul(one, opd_select(b, place, last));
+        if (!(parts[i] = opd_sub(one, opd_mul(other, opd_select(b, place, next))))) { return -1; }
     }
     const opd_key_guard guard = opdi_autocast_off();             /* as in PyTorch, autocast does not see the parts */
     opd_tensor *const result = opd_stack(opd_tensors_of(parts, 3), place);

@@ -275,12 +275,18 @@ OPDI_LOOP_TEXT double opdi_pair_abs_f32(double a, double b) {
     one(x[2 * j], x[2 * j + 1], y[2 * j], y[2 * j + 1], &real, &imaginary); \
     out[2 * j] = real; \
     out[2 * j + 1] = imaginary;
+/* Keeps clang from writing a loop several times.  It stands before the loop. */
+#if defined(__clang__)
+#define OPDI_ONCE_EACH _Pragma("clang loop vectorize(disable) unroll(disable)")
+#else
+#define OPDI_ONCE_EACH
+#endif
 /* Runs code for each j from i to last - 1: a loop that takes less code than OPDI_COLUMN_EACH. */
 #define OPDI_FEW_EACH(code) \
-    for (; i + 4 <= last; i += 4) { \
+    OPDI_ONCE_EACH for (; i + 4 <= last; i += 4) { \
         OPDI_IVDEP for (int lane = 0; lane < 4; lane++) { const int64_t j = i + lane; code } \
     } \
-    for (int64_t j = i; j < last; j++) { code }
+    OPDI_ONCE_EACH for (int64_t j = i; j < last; j++) { code }
 #define OPDI_PAIRS_LOOP(type, suffix) \
     typedef void opdi_pair_fn_##suffix(type a, type b, type c, type d, type *real, type *imaginary); \
     OPDI_LOOP_TEXT void opdi_pairs_##suffix(void *const *data, int inputs, int64_t count, bool compact, \
