@@ -143,7 +143,7 @@ OPDI_AVX2 OPDI_ALWAYS opdi_v8f opdi_block_scales_nvfp4(uint64_t bytes) {
     __asm__("vcvtph2ps {%1, %0|%0, %1}" : "=x"(floats) : "x"(halves));
     return floats * 128.0f;
 }
-/* Returns the scales of 128 elements, multiplied by those of x: four, or eight for NVFP4. */
+/* Returns the scales of 128 elements, multiplied by the scales of x: four, or eight for NVFP4. */
 OPDI_AVX2 OPDI_ALWAYS opdi_v8f opdi_block_row_scales(const uint8_t *w, int bytes, int kind, const float *x) {
     const opdi_v4f d = *(const opdi_v4f *)(const void *)x;
     opdi_v8f scales;

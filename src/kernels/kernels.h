@@ -380,7 +380,7 @@ OPDI_ALWAYS double opdi_exp_square1_f64(double x) {
 }
 OPDI_LOOPS_END
 #endif
-/* Functions of one or two numbers: those of the C library or, in the mode of same bits, functions without it. */
+/* Functions of one or two numbers: the C library's functions or, in the mode of same bits, functions without it. */
 /* Returns whether this is the mode of same bits, so that functions without the C library are called. */
 OPD_UNUSED OPDI_INTERNAL bool opdi_own_wanted(void);
 OPD_UNUSED OPDI_INTERNAL double opdi_sin_f64(double x);

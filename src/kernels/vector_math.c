@@ -283,7 +283,7 @@ static const float *opdi_vmath_part(int64_t rows, float copy[256], const float *
     for (; rows % 64; rows++) { copy[rows] = 1.0f; }
     return copy;
 }
-/* The C library's sin, cos and tan of a float or, in the mode of same bits, those of doubles. */
+/* The C library's functions of floats.  In the mode of same bits, this library's functions of doubles. */
 static float opdi_sin_f32(float x) { return opdi_own_wanted() ? (float)opdi_sin_f64((double)x) : sinf(x); }
 static float opdi_cos_f32(float x) { return opdi_own_wanted() ? (float)opdi_cos_f64((double)x) : cosf(x); }
 OPD_UNUSED static float opdi_tan_f32(float x) { return opdi_own_wanted() ? (float)opdi_tan_f64((double)x) : tanf(x); }

@@ -28,7 +28,7 @@ static void opdi_region_traced_free(void *user) {
 static opd_tensor *opdi_region_traced_result(const opd_value *value) {
     return value->tag == OPD_TAG_TENSOR ? value->u.t : opd_full(opd_ints_of(NULL, 0), *value, OPD_BOOL);
 }
-/* Calls graph `which` (opd_transform_fn).  Returns those of its results that are tensors. */
+/* Calls graph `which` (opd_transform_fn).  Writes its results that are tensors to `out`, and returns their number. */
 static int opdi_region_traced_call(const opdi_region_traced *traced, int which, opd_tensor *const *in, int n,
                                    opd_tensor **out) {
     const opd_graph *const graph = traced->region->graphs[which];

@@ -195,10 +195,11 @@ OPDI_INTERNAL opd_device opdi_usual_device(void);
 #define OPDI_IVDEP
 #define OPDI_UNROLL
 #endif
-/* Runs `statement` for j = 0, 1, ... in groups of sixteen, as long as a whole group is below `count`, and leaves the
-   next index in i.  The inner loop counts from 0 to a constant, because gcc -O2 vectorises no other form. */
-#define OPDI_SIXTEENS(statement) \
-    for (i = 0; i + 16 <= count; i += 16) { \
+/* Runs `statement` for j = 0, 1, ... in groups of sixteen, as long as `more` is true for i, the first index of a group,
+   and leaves the next index in i.  The inner loop counts from 0 to a constant, because gcc -O2 vectorises no other
+   form. */
+#define OPDI_SIXTEENS_WHILE(more, statement) \
+    for (i = 0; more; i += 16) { \
         OPDI_IVDEP \
         OPDI_UNROLL \
         for (int lane = 0; lane < 16; lane++) { \
@@ -206,6 +207,8 @@ OPDI_INTERNAL opd_device opdi_usual_device(void);
             statement; \
         } \
     }
+/* The same, as long as a whole group is below `count`. */
+#define OPDI_SIXTEENS(statement) OPDI_SIXTEENS_WHILE(i + 16 <= count, statement)
 /* Runs `statement` as OPDI_SIXTEENS does, and then for the remaining indices. */
 #define OPDI_COLUMN_EACH(statement) { \
         OPDI_SIXTEENS(statement) \

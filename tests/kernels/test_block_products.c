@@ -286,7 +286,7 @@ TEST(block_products_ints) {
         free(w), free(x);
     }
 }
-/* All scales of NVFP4, and those of MXFP4 whose numbers are finite. */
+/* All scales of NVFP4, and the scales of MXFP4 whose numbers are finite. */
 TEST(block_products_powers) {
     uint64_t seed = 9;
     float x[192];

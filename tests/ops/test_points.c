@@ -1,5 +1,5 @@
 /* Pointwise operators at points where gradients are easily wrong: zeros, poles, ends of domains and ties.  The values and
-   gradients are those of PyTorch, in golden/points.txt, which golden/make_points.py makes. */
+   gradients are PyTorch's, in golden/points.txt, which golden/make_points.py makes. */
 #include "../check.h"
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* In-place operators that write to complex numbers as pairs of real numbers, or to pairs as complex numbers: through
    view_as_complex, view_as_real, real, imag, and conjugated views.  First and second derivatives equal finite
-   differences; under vmap, they equal those of each example. */
+   differences; under vmap, they equal the gradients of each example alone. */
 #include "../check.h"
 #include <math.h>
 

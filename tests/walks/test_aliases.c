@@ -1,5 +1,6 @@
-/* Which results share memory with arguments, and that other results are not views.  The schema says so, or the tag maybe_aliasing_or_mutating, or the operator
-   is in the list below.  Passes over graphs rely on this (OPDI_OPTAG_SHARES). */
+/* Which results share memory with arguments, and that other results are not views.  The schema says so, or the tag
+   maybe_aliasing_or_mutating, or the operator is in the list below.  Passes over graphs rely on this
+   (OPDI_OPTAG_SHARES). */
 #include "../cases.h"
 
 /* Operators for which PyTorch does not say it. */
@@ -32,7 +33,26 @@ static bool walk_case(const op_case *c) {
     }
     return true;
 }
-TEST(schemas_tell_which_results_share_memory) {
+/* The same for the call, and for calls with other numbers, such as a power of 1. */
+static int walk_numbers(op_case *c) {
+    static const int64_t ones[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, zeros[16] = {0};
+    const int made = walk_case(c);
+    for (int k = 0; k < c->nargs; k++) {
+        const opd_value was = c->args[k];
+        for (int i = 0; i < 2; i++) {
+            if (was.tag == OPD_TAG_INT) { c->args[k] = opd_value_int(i); }
+            else if (was.tag == OPD_TAG_FLOAT) { c->args[k] = opd_value_double(i); }
+            else if (was.tag == OPD_TAG_BOOL) { c->args[k] = opd_value_bool(i != 0); }
+            else if (was.tag == OPD_TAG_INTS && was.n <= 16) { c->args[k] = opd_value_ints(i ? ones : zeros, was.n); }
+            else { break; }
+            (void)walk_case(c);
+        }
+        c->args[k] = was;
+    }
+    return made;
+}
+/* Calls `walk` for each sample call of the operators that write nothing.  Returns the sum of what it returns. */
+static int walk_all(int (*walk)(op_case *c)) {
     static op_case c;
     int count = 0;
     for (const opd_op *op = opd_op_next(NULL); op; op = opd_op_next(op)) {
@@ -44,23 +64,14 @@ TEST(schemas_tell_which_results_share_memory) {
             c.op = op;
             c.dtype = OPD_FLOAT32;
             if (!case_read_next(&c, &text)) { opd_error_clear(); break; }
-            count += walk_case(&c);
-            for (int k = 0; k < c.nargs; k++) {   /* the same call with other numbers, such as a power of 1 */
-                const opd_value was = c.args[k];
-                static const int64_t ones[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, zeros[16] = {0};
-                for (int i = 0; i < 2; i++) {
-                    if (was.tag == OPD_TAG_INT) { c.args[k] = opd_value_int(i); }
-                    else if (was.tag == OPD_TAG_FLOAT) { c.args[k] = opd_value_double(i); }
-                    else if (was.tag == OPD_TAG_BOOL) { c.args[k] = opd_value_bool(i != 0); }
-                    else if (was.tag == OPD_TAG_INTS && was.n <= 16) { c.args[k] = opd_value_ints(i ? ones : zeros, was.n); }
-                    else { break; }
-                    (void)walk_case(&c);
-                }
-                c.args[k] = was;
-            }
+            count += walk(&c);
         }
         opd_error_clear();
     }
+    return count;
+}
+TEST(schemas_tell_which_results_share_memory) {
+    const int count = walk_all(walk_numbers);
     printf("%d calls\n", count);
     CHECK(getenv("CHECK_PART") || count > 1000);
 }
@@ -78,7 +89,7 @@ static bool given_storage(const op_case *c, const opd_tensor *result) {
 }
 /* Calls an operator with grad mode off.  A result that shares no memory with an argument is not a view, and can be
    written in place with grad mode on.  Returns how many such results there were. */
-static int walk_results(const op_case *c) {
+static int walk_results(op_case *c) {
     opd_value rets[16];
     int count = 0, rc;
     OPD_NO_GRAD { rc = opd_call_all((opd_op *)(uintptr_t)c->op, rets, c->args, c->nargs); }
@@ -107,21 +118,7 @@ static int walk_results(const op_case *c) {
     return count;
 }
 TEST(new_results_are_not_views) {
-    static op_case c;
-    int count = 0;
-    for (const opd_op *op = opd_op_next(NULL); op; op = opd_op_next(op)) {
-        const char *text = opd_op_card(op) && cases_of(op) ? cases_of(op) : "";
-        if (!check_walks(opd_op_name(op)) || opd_schema_is_mutable(opd_op_schema(op))) { continue; }
-        while (*text) {
-            OPD_SCOPED;
-            memset(&c, 0, sizeof c);
-            c.op = op;
-            c.dtype = OPD_FLOAT32;
-            if (!case_read_next(&c, &text)) { opd_error_clear(); break; }
-            count += walk_results(&c);
-        }
-        opd_error_clear();
-    }
+    const int count = walk_all(walk_results);
     printf("%d results\n", count);
     CHECK(getenv("CHECK_PART") || count > 500);
 }

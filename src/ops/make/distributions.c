@@ -34,8 +34,8 @@ static void opdi_sample_part(void *ctx, int64_t begin, int64_t end) {
     }
 }
 OPDI_COLD_BEGIN
-/* Draws on the device of out, by the operator of the CUDA plug-in: returns new numbers of dtype float32 if out has it
-   and the distribution is not that of logarithms, else of float64.  The other parameters are those of
+/* Draws on the device of out, by the operator of the CUDA plug-in.  Returns new numbers: of float32 if out has this
+   dtype and they are not logarithms, else of float64.  `op` is that operator; for the other parameters, see
    opdi_sample_draws.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_sample_on_device(const opd_call *call, opd_op *op, opd_tensor *out, opdi_sample_kind kind,
                                          opd_tensor *first, opd_tensor *second, double a, double b) {
@@ -85,8 +85,8 @@ static opd_tensor *opdi_sample_draws(const opd_call *call, opd_tensor *out, opdi
     opdi_parallel_for(out->numel, 1024, opdi_sample_part, &sampling);
     return draws;
 }
-/* Fills out with random numbers from the distribution; the other parameters are those of opdi_sample_draws.  Returns 0,
-   or -1 and sets an error. */
+/* Fills out with random numbers from the distribution.  For the other parameters, see opdi_sample_draws.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_sample_into(const opd_call *call, opd_tensor *out, opdi_sample_kind kind, opd_tensor *first,
                             opd_tensor *second, double a, double b) {
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }

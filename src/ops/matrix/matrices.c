@@ -33,7 +33,7 @@ static int opdi_cross_kernel_with(opd_call *call, int64_t dim) {
     return opd_return_tensor(call, result);
 }
 static int opdi_linalg_cross_kernel(opd_call *call) { return opdi_cross_kernel_with(call, opd_arg_int(call, 2)); }
-static int opdi_cross_kernel(opd_call *call) {
+static int opdi_cross_kernel(opd_call *call) {          /* along dim or, if it is None, along the first dim of size 3 */
     const opd_tensor *a = opd_arg_tensor(call, 0);
     if (!opd_arg_is_none(call, 2)) { return opdi_cross_kernel_with(call, opd_arg_int(call, 2)); }
     for (int i = 0; i < a->ndim; i++) { if (opdi_sizes(a)[i] == 3) { return opdi_cross_kernel_with(call, i); } }

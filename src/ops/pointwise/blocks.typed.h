@@ -10,15 +10,7 @@
 /* Vector functions compute a multiple of block_step elements, which is two vectors of AVX2. */
 enum { OPDI_TYPED(block_size) = 256, OPDI_TYPED(block_step) = 64 / (int)sizeof(OPDI_T) };
 /* Runs the statement for each j < count, and on to the next multiple of 16. */
-#define OPDI_VBLOCK_EACH(statement) \
-    for (i = 0; i < count; i += 16) { \
-        OPDI_IVDEP \
-        OPDI_UNROLL \
-        for (int lane = 0; lane < 16; lane++) { \
-            const int64_t j = i + lane; \
-            statement; \
-        } \
-    }
+#define OPDI_VBLOCK_EACH(statement) OPDI_SIXTEENS_WHILE(i < count, statement)
 OPDI_ALWAYS OPDI_T OPDI_TYPED(abs)(OPDI_T x) { return OPDI_VBLOCK_OF(OPDI_VBLOCK_BITS(x) & ~OPDI_VBLOCK_SIGN); }
 /* Returns `size`, which is not negative, with the sign of x. */
 OPDI_ALWAYS OPDI_T OPDI_TYPED(with_sign)(OPDI_T size, OPDI_T x) {
